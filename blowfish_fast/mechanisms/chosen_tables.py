@@ -44,6 +44,7 @@ from .base import Mechanism, Outcome, _version
 from .chosen_tables_run import ChoicePlan, TablesRun, refuse_prediction
 from .contingency import Contingency
 from .tables.impossible_cells import ImpossibleCells
+from .tables.prior_tables import PriorTables
 from .tables.table_merging import MOST_MERGED
 from .tables.table_rules import TableRules, asked_pairs, pair_weights
 
@@ -91,6 +92,13 @@ class ChosenTables(Mechanism):
         axis for each of the two attributes. The model puts nobody there. Records that
         lie there are counted as every other one. Where a plan is followed nothing of
         it is used.
+    prior : release of tables, or mapping from pairs of attributes to counts, optional
+        Public tables of another survey: last year's release, or counts with one axis
+        for each attribute of a pair. The model begins with the dependences that they
+        show, in place of independence, and the choice looks for what differs. Single
+        attributes follow the data alone. It must not come from the records that are
+        released, except through a release. Where a plan is followed nothing of it is
+        used.
     epsilon, rho, delta : number
         The budget, as for every mechanism.
 
@@ -101,7 +109,8 @@ class ChosenTables(Mechanism):
     PolicyError
         If the policy has constraints, or counts persons.
     InputError
-        If a certificate is asked of a plan, or impossible cells are stated for one.
+        If a certificate is asked of a plan, if impossible cells or a prior are stated
+        for one, or if a prior has other attributes.
     SizeError
         If all pairs of attributes have more than 2^26 cells together, or merged cells
         of single attributes alone fill the model.
@@ -163,6 +172,7 @@ class ChosenTables(Mechanism):
         records: int | None = None,
         certify: Any = None,
         impossible: Mapping[Any, Any] | None = None,
+        prior: Any = None,
         epsilon: Any = None,
         rho: Any = None,
         delta: Any = None,
@@ -198,6 +208,17 @@ class ChosenTables(Mechanism):
             raise InputError(
                 "impossible cells are about the model of tables that the data choose",
                 received="impossible=... with choose='plan'",
+                way_out='Leave it out, or state choose="data"',
+            )
+        self.prior = (
+            None
+            if prior is None
+            else PriorTables(self.domain, asked_pairs(workload.tables), prior)
+        )
+        if self.prior is not None and choose == "plan":
+            raise InputError(
+                "a prior is where the model of tables that the data choose begins",
+                received="prior=... with choose='plan'",
                 way_out='Leave it out, or state choose="data"',
             )
         self._contingency = Contingency(policy, workload, epsilon=self.budget)
@@ -340,6 +361,7 @@ class ChosenTables(Mechanism):
             self.certify,
             self._certified,
             self.impossible,
+            self.prior,
         )
         run = TablesRun(plan, private)
         decided = self.decided

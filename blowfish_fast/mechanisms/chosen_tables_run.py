@@ -39,6 +39,7 @@ from blowfish_fast.release.entropy.junction_tree import tree_cells
 
 from .base import Outcome
 from .tables.impossible_cells import ImpossibleCells
+from .tables.prior_tables import PriorTables
 from .tables.table_merging import (
     LEAST_DEVIATIONS,
     MOST_MERGED,
@@ -85,6 +86,10 @@ More would make the steps of mirror descent too short for all other tables.
 """
 
 
+PRIOR_PART = 8
+"""A prior takes at most this part of the model's cells; the rest is for the data."""
+
+
 class ChoicePlan(NamedTuple):
     """What a release is told before it begins; all of it is public.
 
@@ -108,6 +113,8 @@ class ChoicePlan(NamedTuple):
         The tables that it is about.
     impossible : ImpossibleCells or None
         Cells in which no record can be.
+    prior : PriorTables or None
+        Tables of another survey, in whose dependences the model begins.
     """
 
     domain: Attributes
@@ -119,6 +126,7 @@ class ChoicePlan(NamedTuple):
     certify: Fraction = Fraction(0)
     certified: tuple[AxisSet, ...] = ()
     impossible: ImpossibleCells | None = None
+    prior: PriorTables | None = None
 
 
 def refuse_prediction() -> NoReturn:
@@ -305,6 +313,7 @@ class TablesRun:
         )
         for pair, mask in self._impossible_cells().items():
             self.fit.forbid(pair, mask)
+        self.fit.suppose(self._prior_ratios())
         noisy_ones = [variance for _, variance in singles if 0.0 < variance < math.inf]
         self.least_variance = max(
             EXACT_VARIANCE, min(noisy_ones, default=0.0) / EXACT_PART
@@ -323,6 +332,13 @@ class TablesRun:
             pair: stated.merged(pair, [self.attributes[a].grouping for a in pair])
             for pair in stated.pairs
         }
+
+    def _prior_ratios(self) -> dict[AxisSet, FloatArray]:
+        """Return the dependences with which the model begins: Lemma DC9."""
+        if self.plan.prior is None:
+            return {}
+        groupings = [attribute.grouping for attribute in self.attributes]
+        return self.plan.prior.log_ratios(groupings, MODEL_CELLS // PRIOR_PART)
 
     def _pooled_total(self, by_axis: dict[AxisSet, tuple[IntArray, float]]) -> float:
         """Return the number of records: exact, or from sums of single tables.

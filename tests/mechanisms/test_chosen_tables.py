@@ -1,8 +1,8 @@
 """Tables that the data choose: what is measured, answered, refused and kept.
 
 The recipe is in ``mechanisms.chosen_tables_run``, cells in which nobody can be in
-``mechanisms.tables.impossible_cells``; what it costs, in
-``privacy/test_chosen_tables``.
+``mechanisms.tables.impossible_cells``, tables of another survey in
+``mechanisms.tables.prior_tables``; what it costs, in ``privacy/test_chosen_tables``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.data.tables.merged_tables import Grouping
 from blowfish_fast.errors import (
     DataDependentError,
     EpsilonError,
@@ -23,6 +24,7 @@ from blowfish_fast.errors import (
     SizeError,
     WorkloadError,
 )
+from blowfish_fast.mechanisms.tables.prior_tables import PriorTables
 from blowfish_fast.release.chosen_release import read_tables
 from blowfish_fast.release.tables_certificate import check_certificate
 from blowfish_fast.workloads import Identity, Tables
@@ -444,3 +446,109 @@ def test_impossible_cells_are_of_a_model_and_must_fit_into_it():
             impossible=diagonal,
             epsilon=1,
         )
+
+
+def counts_of_pairs(cells):
+    return {axes: truth(cells, axes) for axes in combinations(range(5), 2)}
+
+
+@pytest.mark.parametrize("name", ["add_remove", "attribute"])
+def test_dependences_of_another_survey_help_where_the_budget_is_small(name, cells):
+    # The other survey has other shares of ages and jobs, and the same dependences.
+    older = cells[:, cells[0] >= 7]
+    terms = {"epsilon": "0.05", "records": 6000}
+    away = {}
+    for prior in (None, counts_of_pairs(older)):
+        mechanism = chosen(POLICIES[name], prior=prior, **terms)
+        away[prior is None] = np.mean(
+            [
+                misplaced(
+                    mechanism.release(counts_of(mechanism, cells), rng=seed), cells
+                )
+                for seed in range(3)
+            ]
+        )
+    assert away[False] < 0.8 * away[True]
+
+
+def test_a_prior_that_is_wrong_is_replaced_by_what_the_data_say(cells):
+    # Ages run backwards there, so that everything that hangs on them does too.
+    wrong = cells.copy()
+    wrong[0] = 17 - wrong[0]
+    away = {}
+    for prior in (None, counts_of_pairs(wrong)):
+        mechanism = chosen(prior=prior, epsilon=2)
+        out = mechanism.release(counts_of(mechanism, cells), rng=2)
+        away[prior is None] = misplaced(out, cells)
+    assert away[False] < 1.5 * away[True]
+
+
+def test_a_release_of_tables_serves_as_a_prior(cells):
+    plan = bf.Contingency(
+        P.AddRemove(SURVEY), Tables(SURVEY, [("age", "job")]), epsilon=4
+    )
+    last_year = plan.release(counts_of(plan, cells), rng=1)
+    mechanism = chosen(prior=last_year, epsilon="0.05", records=6000)
+    assert list(mechanism.prior.tables) == [(0, 3)]
+    before = chosen(epsilon="0.05", records=6000)
+    away = [
+        np.abs(
+            each.release(counts_of(each, cells), rng=1).fitted("age", "job").estimate
+            - truth(cells, (0, 3))
+        ).sum()
+        for each in (mechanism, before)
+    ]
+    assert away[0] < 0.6 * away[1]
+
+
+def test_a_prior_has_the_strongest_pairs_and_no_ring(cells):
+    prior = PriorTables(SURVEY, [], counts_of_pairs(cells))
+    single = [Grouping.single_cells(size) for size in SIZES]
+    ratios = prior.log_ratios(single, 10_000)
+    # Age, job and pay hang together, and two edges lead from each to each.
+    assert len(ratios) == 2
+    assert {axis for pair in ratios for axis in pair} == {0, 3, 4}
+    # Cells that never meet there may meet here.
+    assert all(np.isfinite(logs).all() for logs in ratios.values())
+    small = prior.log_ratios(single, 80)
+    assert list(small) == [(3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("stated", "reason"),
+    [
+        ([1, 2], "a release of tables, or a mapping"),
+        ({("age", "job"): np.ones((4, 18))}, "with one axis for each"),
+        ({("age", "job"): "many"}, "with one axis for each"),
+        ({"age": np.ones(18)}, "counts of two attributes"),
+        ({("age", "job"): np.zeros((18, 4))}, "some of them more"),
+        ({("age", "job"): -np.ones((18, 4))}, "0 and more"),
+        ({("age", "job"): np.full((18, 4), np.nan)}, "0 and more"),
+        ({(0, 3): np.ones((18, 4)), (3, 0): np.ones((4, 18))}, "stated once"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "stated",
+)
+def test_a_prior_is_of_pairs_and_holds_counts(stated, reason):
+    with pytest.raises(InputError, match=reason):
+        chosen(prior=stated)
+
+
+def test_a_prior_has_the_same_attributes_and_is_of_a_model(cells):
+    other = bf.Domain((2, 2), names=["a", "b"])
+    plan = bf.Contingency(P.AddRemove(other), Tables(other, ways=2), epsilon=1)
+    release = plan.release(bf.Histogram(other, [[5, 1], [1, 5]]), rng=1)
+    with pytest.raises(InputError, match="same attributes and cells"):
+        chosen(prior=release)
+    with pytest.raises(InputError, match="model of tables that the data choose begins"):
+        chosen(choose="plan", prior=counts_of_pairs(cells))
+
+
+def test_a_prior_of_nobody_says_nothing():
+    plan = bf.Contingency(
+        P.AddRemove(SURVEY), Tables(SURVEY, [("age", "job")]), epsilon=4
+    )
+    nobody = counts_of(plan, np.zeros((5, 0), dtype=int))
+    release = plan.release(nobody, rng=7)
+    mechanism = chosen(prior=release)
+    fitted = release.fitted("age", "job").estimate.sum()
+    assert bool(mechanism.prior.tables) == bool(fitted > 0)

@@ -32,6 +32,7 @@ from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
 from blowfish_fast.measure.strategies.tables.model_distance import FINE, ModelDistance
 from blowfish_fast.mechanisms import chosen_tables_run
 from blowfish_fast.mechanisms.chosen_tables_run import TablesRun
+from blowfish_fast.mechanisms.tables.prior_tables import PriorTables
 from blowfish_fast.policies import ABSENT
 
 P = bf.policies
@@ -520,6 +521,38 @@ def test_impossible_cells_that_the_data_name_are_caught(monkeypatch):
     assert selectors_seen(testimony, truth) == selectors_seen(testimony, emptied)
     monkeypatch.setattr(TablesRun, "_impossible_cells", where_nobody_is)
     assert selectors_seen(testimony, truth) != selectors_seen(testimony, emptied)
+
+
+def other_survey():
+    """Return tables of pairs in which the first two attributes depend strongly."""
+    return {(0, 1): [[90, 10, 10], [5, 60, 80]], (1, 2): [[40, 9], [9, 40], [20, 20]]}
+
+
+def test_a_prior_leaves_the_price_and_the_choices_as_they_are():
+    policy = POLICIES["add_remove"]
+    testimony, told = watched(policy, 1, prior=other_survey())
+    assert testimony.selected
+    assert max(transcript_losses(told, policy)) <= 4
+    assert audit_testimony(testimony) == []
+    truth = told.cells.reshape(SMALL.shape)
+    moved = truth[::-1].copy()
+    assert selectors_seen(testimony, truth) == selectors_seen(testimony, moved)
+    plain, _ = watched(policy, 1)
+    assert selectors_seen(testimony, truth) != selectors_seen(plain, truth)
+
+
+def test_a_prior_that_is_counted_from_the_data_is_caught(monkeypatch):
+    def from_the_truth(self):
+        counted, counts = self.plan.counted, self.private._counts
+        pairs = {pair: counted.table(counts, pair) for pair in [(0, 1), (1, 2)]}
+        groupings = [attribute.grouping for attribute in self.attributes]
+        return PriorTables(SMALL, [], pairs).log_ratios(groupings, 1000)
+
+    testimony, told = watched(POLICIES["add_remove"], 1, prior=other_survey())
+    truth = told.cells.reshape(SMALL.shape)
+    moved = truth[::-1].copy()
+    monkeypatch.setattr(TablesRun, "_prior_ratios", from_the_truth)
+    assert selectors_seen(testimony, truth) != selectors_seen(testimony, moved)
 
 
 @pytest.mark.audit

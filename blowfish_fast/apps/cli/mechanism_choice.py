@@ -49,6 +49,7 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.workloads import Identity, Tables, Workload
 
+from .files.outputs import read_release
 from .options import look_here_for
 from .parsing.job import BEST, ON_QUERIES, Job
 from .printing import counter, spinner
@@ -144,6 +145,12 @@ def choose_mechanism(
             received=f"{job.choose!r} beside another workload",
             way_out="Ask for tables, --tables 2, or leave --choose out",
         )
+    if job.prior is not None:
+        raise InputError(
+            "a prior is a release of tables by which tables are released",
+            received="--prior beside another workload",
+            way_out="Ask for tables, --tables 2, or leave --prior out",
+        )
     if isinstance(facts.domain, WideDomain):
         return _of_wide_domain(facts, name, job)
     if job.false_cells is not None:
@@ -214,6 +221,12 @@ def _tables_together(
             "plan hold the truth without a certificate; leave --mechanism, --alpha, "
             "--beta and --certify out, or state --choose data"
         )
+    if choose == "plan" and job.prior is not None:
+        raise InputError(
+            "a prior is where the model of tables that the data choose begins",
+            received="--prior beside the plan of public sizes",
+            way_out="State --choose data or --choose best, or leave --prior out",
+        )
     if choose != "plan":
         if name == Contingency.name:
             raise InputError(
@@ -243,6 +256,7 @@ def _chosen_tables(
         choose=choose,
         records=job.records,
         certify=job.certify,
+        prior=None if job.prior is None else read_release(Path(job.prior)),
         epsilon=job.budget,
     )
     because = []

@@ -13,7 +13,7 @@ here reads published numbers only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,6 +153,24 @@ class EntropyFit:
             self.scopes.append(axes)
         self.tree = JunctionTree(self.sizes, self.scopes)
         self.add()
+
+    def suppose(self, log_ratios: Mapping[AxisSet, FloatArray]) -> None:
+        """Begin with dependences that are public, until tables say otherwise.
+
+        Parameters
+        ----------
+        log_ratios : mapping from attributes to float64 arrays
+            How much more often cells meet than if attributes were independent, as a
+            logarithm, in the shape of their cells.
+        """
+        for axes, logs in log_ratios.items():
+            before = self.factors.get(axes, np.zeros(logs.shape))
+            self.factors[axes] = self._kept(axes, before + logs)
+            if axes not in self.scopes:
+                self.scopes.append(axes)
+        if log_ratios:
+            self.tree = JunctionTree(self.sizes, self.scopes)
+            self.add()
 
     def _kept(self, axes: AxisSet, factor: FloatArray) -> FloatArray:
         """Return a factor within bounds, and without its impossible cells."""

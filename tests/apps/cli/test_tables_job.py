@@ -18,6 +18,7 @@ from blowfish_fast.apps.cli.parsing.workload import parse_tables, parse_workload
 from blowfish_fast.apps.cli.release_job import read_facts
 from blowfish_fast.data import frames
 from blowfish_fast.errors import BlowfishError, InputError, ReleaseFileError
+from blowfish_fast.mechanisms.tables.prior_tables import PriorTables
 from tests.apps.cli.asking import refused
 
 RUN = CliRunner()
@@ -519,3 +520,33 @@ def test_choices_of_tables_are_refused_where_they_say_nothing():
     assert "Ask for tables" in str(refused(*made, "--workload", "identity"))
     by_name = told("release", "job.toml", "--mechanism", "chosen_tables", "--dry-run")
     assert by_name["mechanism"] == "chosen_tables"
+
+
+def test_last_years_release_is_a_prior_of_this_years(folder, monkeypatch):
+    told("release", "job.toml", "--out", "last_year.blowfish")
+    seen = []
+    genuine = PriorTables.log_ratios
+
+    def watched(self, *words):
+        seen.append(sorted(self.tables))
+        return genuine(self, *words)
+
+    monkeypatch.setattr(PriorTables, "log_ratios", watched)
+    (folder / "job.toml").write_text(
+        JOB.replace(
+            '"tables:2"', '"tables:2"\nchoose = "data"\nprior = "last_year.blowfish"'
+        )
+    )
+    done = told("release", "job.toml", "--request", "this year")
+    assert done["mechanism"] == "chosen_tables"
+    assert seen == [[(0, 1), (0, 2), (1, 2)]]
+
+
+def test_a_prior_is_refused_where_it_says_nothing():
+    prior = ("--prior", "last_year.blowfish")
+    assert "beside the plan of public sizes" in str(
+        refused("release", "job.toml", *prior)
+    )
+    assert "Ask for tables, --tables 2, or leave --prior out" in str(
+        refused("release", "job.toml", "--workload", "identity", *prior)
+    )

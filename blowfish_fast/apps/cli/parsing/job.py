@@ -239,6 +239,12 @@ class Job:
         "choice; best, whichever public numbers favour (--records).",
         autocompletion=offer_choosers,
     )
+    prior: str | None = _in(
+        "workload",
+        "FILE",
+        "With --choose data or best: a release of the same tables of another survey, "
+        "as last year's; the choice then looks for what differs.",
+    )
     epsilon: str | None = _in("budget", "NUMBER", key_text("StatedBudget", "epsilon"))
     rho: str | None = _in("budget", "NUMBER", key_text("StatedBudget", "rho"))
     delta: str | None = _in(
