@@ -537,7 +537,7 @@ def test_last_years_release_is_a_prior_of_this_years(folder, monkeypatch):
             '"tables:2"', '"tables:2"\nchoose = "data"\nprior = "last_year.blowfish"'
         )
     )
-    done = told("release", "job.toml", "--request", "this year")
+    done = told("release", "job.toml", "--overwrite", "--request", "this year")
     assert done["mechanism"] == "chosen_tables"
     assert seen == [[(0, 1), (0, 2), (1, 2)]]
 
