@@ -96,14 +96,40 @@ class ImpossibleCells:
         return labels.reshape(-1).astype(np.int64)
 
     def kept_apart(self, axis: int, grouping: Grouping) -> Grouping:
-        """Return a grouping that merges only cells that masks do not tell apart."""
+        """Return a grouping that merges only cells that masks do not tell apart.
+
+        Parameters
+        ----------
+        axis : int
+            The attribute.
+        grouping : Grouping
+            Its merged cells.
+
+        Returns
+        -------
+        Grouping
+            The same, with merged cells divided where masks differ inside.
+        """
         patterns = self.patterns(axis)
         both = grouping.labels * (int(patterns.max()) + 1) + patterns
         _, labels = np.unique(both, return_inverse=True)
         return Grouping(labels.reshape(-1).astype(np.int64))
 
     def most_merged(self, axis: int, most: int) -> int:
-        """Return how many cells `kept_apart` leaves of at most `most`, at most."""
+        """Return how many cells `kept_apart` leaves of at most `most`, at most.
+
+        Parameters
+        ----------
+        axis : int
+            The attribute.
+        most : int
+            Merged cells that it has, at most.
+
+        Returns
+        -------
+        int
+            A bound from masks and sizes alone.
+        """
         return min(self.sizes[axis], most * (int(self.patterns(axis).max()) + 1))
 
     def merged(self, pair: AxisSet, groupings: Sequence[Grouping]) -> BoolArray:

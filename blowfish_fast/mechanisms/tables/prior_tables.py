@@ -6,6 +6,7 @@ Last year's release, a census or a survey of another country says which attribut
 depend on each other, and how. The model begins there in place of independence, and the
 private choice then looks for what *differs*. Shares of single attributes always come
 from the data. Where the other survey is wrong, a chosen pair says so and replaces it.
+Lemma DC9 says why nothing of this costs budget.
 """
 
 from __future__ import annotations
@@ -45,12 +46,25 @@ class PublishedTables(Protocol):
         ...
 
     def fitted(self, *names: Any, whole: bool = False) -> Any:
-        """Return one table without negative counts."""
+        """Return one table without negative counts.
+
+        Parameters
+        ----------
+        *names : str or int
+            The attributes of the table.
+        whole : bool, default False
+            Whether counts are whole.
+
+        Returns
+        -------
+        HistogramRelease
+            The table.
+        """
         ...
 
 
 class PriorTables:
-    """Public tables of pairs, from a release or from counts of another survey.
+    """Public tables of pairs, from a release or from counts: Lemma DC9.
 
     Parameters
     ----------

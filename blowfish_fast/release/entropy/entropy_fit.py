@@ -155,7 +155,7 @@ class EntropyFit:
         self.add()
 
     def suppose(self, log_ratios: Mapping[AxisSet, FloatArray]) -> None:
-        """Begin with dependences that are public, until tables say otherwise.
+        """Begin with public dependences, until tables say otherwise: Lemma DC9.
 
         Parameters
         ----------
