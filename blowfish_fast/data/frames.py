@@ -31,6 +31,7 @@ from .axes import Axis, as_array, cut_values
 from .csv_files import is_number
 from .domain import Attributes, Domain
 from .listed_items import LINE_END, QUOTE, QUOTED, Item, read_item, split_lines
+from .tables.cross_tables import CrossTable, cross_table
 
 if TYPE_CHECKING:
     import pandas
@@ -249,9 +250,11 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
 def write_workbook(
     path: str | os.PathLike[str], sheets: Mapping[str, Table], *, about: str = ""
 ) -> None:
-    """Write tables to the sheets of one workbook.
+    """Write tables to the sheets of one workbook, those of two attributes crossed, too.
 
-    Nothing is written where a table has more rows than a sheet holds.
+    A cross table stands on a sheet before the lines, with one count per cell, rounded
+    to what the noise allows. Nothing is written where a table has more rows than a
+    sheet holds.
 
     Parameters
     ----------
@@ -277,6 +280,10 @@ def write_workbook(
             for line in about.splitlines():
                 first.append([line])
         for title, sheet_table in sheets.items():
+            crossed = cross_table(sheet_table.columns)
+            if crossed is not None:
+                sheet = book.create_sheet(f"cross {title}"[:LONGEST_TITLE])
+                _fill_crossed(sheet, crossed, experiment=sheet_table.experiment)
             sheet = book.create_sheet(title[:LONGEST_TITLE])
             sheet.append(list(sheet_table._marked_columns()))
             for row in zip(*sheet_table.to_dict().values(), strict=True):
@@ -288,6 +295,21 @@ def write_workbook(
             with contextlib.suppress(Exception):
                 sheet.close()
         raise
+
+
+def _fill_crossed(sheet: Any, crossed: CrossTable, *, experiment: bool) -> None:
+    """Write a cross table, and below it how its counts were rounded."""
+    sheet.append(list(crossed.columns))
+    listed = [column.tolist() for column in crossed.columns.values()]
+    for row in zip(*listed, strict=True):
+        sheet.append([_sheet_value(value) for value in row])
+    sheet.append([])
+    if crossed.unit > 1:
+        said = f"Rounded to multiples of {crossed.unit:,}: noise allows no more."
+        sheet.append([said])
+    sheet.append(["The next sheet has every count with its interval."])
+    if experiment:
+        sheet.append(["Seeded: an experiment, which protects nobody."])
 
 
 def check_rows(title: str, rows: int) -> None:

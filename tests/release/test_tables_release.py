@@ -241,7 +241,8 @@ def test_all_tables_are_written_to_a_workbook(out, tmp_path):
     out.save_tables(tmp_path / "all.xlsx")
     book = openpyxl.load_workbook(tmp_path / "all.xlsx", read_only=True)
     assert book.sheetnames[:2] == ["promise", "contents"]
-    assert len(book.sheetnames) == 12
+    assert len(book.sheetnames) == 12 + 6
+    assert len([name for name in book.sheetnames if name.startswith("cross 0")]) == 6
     assert "eps = 1" in next(book["promise"].values)[0]
 
 
