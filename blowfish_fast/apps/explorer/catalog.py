@@ -555,6 +555,17 @@ class TableSpec(Model):
             return table
         return PerPerson(table, self.at_most, person=self.person)
 
+    def with_all_records(self) -> TableSpec:
+        """Return the table with every record of a person counted: never to be released.
+
+        Returns
+        -------
+        TableSpec
+            A description without persons, for what the curator alone sees.
+        """
+        bound = dict.fromkeys(("person", "record", "at_most", "population"))
+        return self.model_copy(update=bound)
+
     def promise(self, budget: Spent | None = None) -> str:
         """Say what stays indistinguishable, in the units of the attributes.
 

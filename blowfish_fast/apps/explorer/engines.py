@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.data.persons import Bound, RecordKeys
+from blowfish_fast.data.persons import Bound, RecordKeys, refuse_missing_key
 from blowfish_fast.data.records import Rule
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.data.sql import CellColumn, CellCounts, CellQuery, bounded_table
@@ -27,6 +27,7 @@ from blowfish_fast.data.sql_cells import Bins, ibis_module, type_problem
 from blowfish_fast.errors import BlowfishError, CatalogError, EngineError
 
 from .sources import STATEMENT_SECONDS, Source, read_address
+from .truncation import from_groups
 
 if TYPE_CHECKING:
     # Described with pydantic, which a connection does without.
@@ -304,6 +305,45 @@ class Database:
             )
 
         return self._use("the question could not be counted", count)
+
+    def held(self, table: TableSpec) -> IntArray:
+        """Count the records of each person; they are grouped where they are.
+
+        Parameters
+        ----------
+        table : TableSpec
+            A table that names the column of persons.
+
+        Returns
+        -------
+        (persons,) int64
+            How many records each person has, in ascending order: true numbers.
+
+        Raises
+        ------
+        EngineError
+            If the database fails; the message never quotes its words.
+        CountsError
+            If some record is nobody's.
+        """
+
+        def count(backend: Any) -> list[dict[str, int]]:
+            rows = _table(backend, table.source or table.name)
+            owners = rows.group_by(owner=rows[table.person]).aggregate(
+                held=rows.count()
+            )
+            owners = owners.mutate(nobody=owners.owner.isnull())
+            groups = owners.group_by(["held", "nobody"]).aggregate(
+                persons=owners.count()
+            )
+            return list(groups.to_pyarrow().to_pylist())
+
+        groups = self._use("persons could not be counted", count)
+        if any(group["nobody"] for group in groups):
+            refuse_missing_key("person")
+        return from_groups(
+            [group["held"] for group in groups], [group["persons"] for group in groups]
+        )
 
     def close(self) -> None:
         """Close the connections."""

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.accounting.contributions import truncation_loss
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.population import Population
 from blowfish_fast.accounting.request import price_in
@@ -43,7 +44,7 @@ from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.file import Release
 
-from .amounts import adds_up, answers_of_rows
+from .amounts import answers_of_rows
 from .answers_given import Answer, accuracy_words, answer_from, answer_read
 from .catalog import TableSpec, as_table
 from .engines import Database
@@ -59,6 +60,7 @@ from .questions import (
     read_spending,
 )
 from .same_question import canonical, in_asked_order, request_name
+from .truncation import LOSS, loss_name, plain_loss, true_losses
 
 MOST_AT_ONCE = 1000
 """Charges that are read together where several tables share a ledger."""
@@ -614,17 +616,7 @@ class Explorer:
         A table that was closed, or whose records are others by now, is not counted.
         """
         table = plan.layout.table
-        if self.closed:
-            raise LedgerError(
-                f"{table.name!r} was closed: answers that were given before stay, and "
-                "new ones are not given; nothing was charged"
-            )
-        if self.seen is not None and self.engine.version() != self.seen:
-            raise LedgerError(
-                f"the records of {table.name!r} are no longer those of the frozen "
-                f"snapshot {table.snapshot!r}; nothing was charged. Put them back, or "
-                "clone the table without a snapshot"
-            )
+        self._check_unchanged()
         self._check_columns(table)
         data = self._counted(plan)
         of: dict[str, Any] = {
@@ -637,6 +629,21 @@ class Explorer:
         if self.people is not None:
             return self.people.release(table.name, mechanism, data, **of)
         return self.ledger.release(mechanism, data, **of)
+
+    def _check_unchanged(self) -> None:
+        """Refuse to count a closed table, and records that are others by now."""
+        table = self.table
+        if self.closed:
+            raise LedgerError(
+                f"{table.name!r} was closed: answers that were given before stay, and "
+                "new ones are not given; nothing was charged"
+            )
+        if self.seen is not None and self.engine.version() != self.seen:
+            raise LedgerError(
+                f"the records of {table.name!r} are no longer those of the frozen "
+                f"snapshot {table.snapshot!r}; nothing was charged. Put them back, or "
+                "clone the table without a snapshot"
+            )
 
     def _counted(self, plan: Plan) -> Any:
         """Return the true counts of a plan: of its bins, or of the words that occur."""
@@ -943,7 +950,9 @@ class Explorer:
         -------
         dict
             The "truth", the "private" answer, and those under the other policies as
-            "compared". The truth must not reach an analyst.
+            "compared". Where at most so many records of a person count, the truth is of
+            these, and "whole" of all records; else "whole" is None. Neither must reach
+            an analyst.
         """
         asked, tables = self.to_preview(question, epsilon, (policies, *compared))
         plans = [self.planner.plan(table, asked) for table in tables]
@@ -954,16 +963,130 @@ class Explorer:
             data = plan.layout.table.bounded(counts, plan.policy.domain)
             answer = answer_from(plan, plan.mechanism.release(data), "preview")
             private.append(answer.to_dict())
-        shape = plans[0].policy.domain.shape
-        truth: FloatArray = np.asarray(
-            plans[0].workload.answer(counts.reshape(shape)), dtype=np.float64
+        whole = None
+        if self.table.person is not None:
+            every = lay_out(self.table.with_all_records(), asked)
+            whole = _true_answer(plans[0], self.engine.counts(every)).tolist()
+        return {
+            "truth": _true_answer(plans[0], counts).tolist(),
+            "whole": whole,
+            "private": private[0],
+            "compared": private[1:],
+        }
+
+    def true_losses(self) -> dict[str, Any]:
+        """Show the curator alone how many records each `at_most` leaves out.
+
+        Returns
+        -------
+        dict
+            What `true_losses` of ``truncation`` returns; it must not reach an analyst.
+
+        Raises
+        ------
+        CatalogError
+            If the table names no column of persons.
+        """
+        most = self._stated_bound()
+        return true_losses(self.engine.held(self.table), most)
+
+    def _stated_bound(self) -> int:
+        """Return the `at_most` of the table, or refuse."""
+        if self.table.at_most is None:
+            raise CatalogError(
+                f"{self.table.name!r} names no column of persons: all records count"
+            )
+        return self.table.at_most
+
+    def known_loss(self) -> dict[str, Any] | None:
+        """Return what was measured of the records that are left out. Free; public.
+
+        Returns
+        -------
+        dict or None
+            What `measure_loss` returned; None before.
+        """
+        if self.table.at_most is None or self.people is not None:
+            return None
+        return self.ledger.reading(LOSS)
+
+    def measure_loss(
+        self,
+        up_to: int,
+        *,
+        confidence: float = 0.95,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
+    ) -> dict[str, Any]:
+        """Measure privately how many records `at_most` leaves out; for everybody.
+
+        It is charged once, and returned as it was ever after. Where the policy does not
+        hide how many records a person has, it is exact and free; see
+        `truncation_loss`.
+
+        Parameters
+        ----------
+        up_to : int
+            The last record of each person that is looked at, above `at_most`; public.
+        confidence : float
+            How surely the interval holds the number.
+        epsilon : number, optional
+            What it may cost.
+        rho : number, optional
+            What it may cost in rho, instead.
+        delta : number, optional
+            Stated beside epsilon; see `Ledger`.
+
+        Returns
+        -------
+        dict
+            Estimate, interval and a sentence; all of it is public.
+
+        Raises
+        ------
+        CatalogError
+            If the table names no persons, or shares its budget with others.
+        BudgetError
+            If the budget does not suffice; nothing is charged.
+        """
+        measured = self.known_loss()
+        if measured is not None:
+            return measured
+        most = self._stated_bound()
+        if self.people is not None:
+            raise CatalogError(
+                f"{self.table.name!r} shares its budget with other tables of "
+                f"{self.people.name!r}, which are not measured together"
+            )
+        price = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
+        if price.power != self.ledger.currency.power:
+            raise LedgerError(
+                f"this table counts {self.ledger.currency.name}; received "
+                f"{price.words()}"
+            )
+        terms: dict[str, Any] = {
+            "at_most": most,
+            "up_to": up_to,
+            "confidence": confidence,
+            "epsilon": price,
+        }
+        # About nobody, in no ledger: what is wrong is refused before records are read.
+        truncation_loss([], **terms)
+        name = loss_name(most, up_to, price.words(), confidence)
+        public = not self.ledger.policy.has_bottom
+        if not public:
+            self._check_affordable(name, price.amount, None)
+        self._check_unchanged()
+        held = self.engine.held(self.table)
+        (lost,) = truncation_loss(held, ledger=self.ledger, request=name, **terms)
+        sources = [] if public else [name]
+        self.ledger.keep_reading(
+            LOSS, plain_loss(lost), sources=sources, note=self._note({"lost": most})
         )
-        if adds_up(asked):
-            truth = answers_of_rows(plans[0].layout, truth)
-        if truth.size == int(np.prod(plans[0].layout.asked_shape)):
-            truth = truth.reshape(plans[0].layout.asked_shape)
-        shown = {"truth": truth.tolist(), "private": private[0]}
-        return {**shown, "compared": private[1:]}
+        told = self.known_loss()
+        assert told is not None, "it was kept a line above"
+        return told
 
     def to_preview(
         self,
@@ -1102,6 +1225,18 @@ def _in_order(axes: list[dict[str, Any]], names: list[str]) -> list[dict[str, An
 def _numbers_of(plan: Plan) -> int:
     """Return how many numbers an answer has; two queries stand behind a mean."""
     return plan.workload.queries // (2 if plan.work.amounts else 1)
+
+
+def _true_answer(plan: Plan, counts: IntArray) -> FloatArray:
+    """Return the true answer of a question, in its shape: for the curator alone."""
+    layout = plan.layout
+    rows = plan.workload.answer(counts.reshape(plan.policy.domain.shape))
+    truth: FloatArray = np.asarray(rows, dtype=np.float64)
+    if plan.work.amounts:
+        truth = answers_of_rows(layout, truth)
+    if truth.size == int(np.prod(layout.asked_shape)):
+        truth = truth.reshape(layout.asked_shape)
+    return truth
 
 
 def _certifier(plan: Plan, release: Release, **terms: Any) -> Certifier:

@@ -108,6 +108,7 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
         "frozen": ledger.frozen,
         "closed": explorer.closed,
         "versions": table.versions(),
+        "lost_records": explorer.known_loss(),
         "raises": [
             {**rise, "amount": float(rise["amount"])} for rise in ledger.raises()
         ],

@@ -21,7 +21,7 @@ from blowfish_fast.apps.explorer.all_tables import (
     predict_tables,
 )
 from blowfish_fast.apps.explorer.catalog import Model, Name, PolicySpec, TableSpec
-from blowfish_fast.apps.explorer.questions import Amount, Question, StatedBudget
+from blowfish_fast.apps.explorer.questions import Amount, Part, Question, StatedBudget
 from blowfish_fast.errors import LedgerError
 from blowfish_fast.mechanisms.chosen_tables import Chooser
 from blowfish_fast.workloads import Total
@@ -358,6 +358,36 @@ def publish(table: TablePath, named: Publishing, visit: Curator) -> dict[str, An
     noted = {"who": visit.who.name, "what": "publish", "table": table}
     visit.gate.audit.write(**noted, request=named.request)
     return {"published": named.request}
+
+
+class MeasuredLoss(StatedBudget):
+    """What may be paid for saying how many records of persons are left out."""
+
+    up_to: Annotated[int, Field(ge=2, le=10**6)]
+    """The last record of each person that is looked at, above those that count."""
+    confidence: Part = 0.95
+    """The probability with which the interval holds the number."""
+
+
+@router.get("/tables/{table}/lost-records")
+def lost_records(table: TablePath, visit: Curator) -> dict[str, Any]:
+    """Show how many true records each number of records of a person leaves out."""
+    explorer = visit.explorer(table)
+    return {**explorer.true_losses(), "measured": explorer.known_loss()}
+
+
+@router.post("/tables/{table}/lost-records")
+def measure_lost_records(
+    table: TablePath, asked: MeasuredLoss, visit: Curator
+) -> dict[str, Any]:
+    """Measure it privately, for everybody; charged once."""
+    explorer = visit.explorer(table)
+    measured = explorer.measure_loss(
+        asked.up_to, confidence=asked.confidence, **asked.terms
+    )
+    noted = {"who": visit.who.name, "what": "lost records", "table": table}
+    visit.gate.audit.write(**noted, sentence=measured["sentence"])
+    return measured
 
 
 @router.get("/tables/{table}/series")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.apps.explorer import TableSpec
 from blowfish_fast.data.persons import Bound, RecordKeys
 from blowfish_fast.data.sql import bounded_table
 from blowfish_fast.errors import CountsError, InputError
@@ -106,3 +107,14 @@ def test_keys_are_columns_beside_the_attributes(engine):
     halves = table.mutate(half=table.visit / 2)
     with pytest.raises(InputError, match="whole numbers or text"):
         bf.Histogram.from_ibis(AGES, halves, person="half", at_most=2)
+
+
+def test_every_engine_says_how_many_records_each_person_has(engine):
+    spec = TableSpec(
+        name="visits",
+        attributes=[{"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}],
+        person="patient",
+        at_most=3,
+    )
+    _, held = np.unique(COLUMNS["patient"], return_counts=True)
+    np.testing.assert_array_equal(engine.held(spec), np.sort(held))

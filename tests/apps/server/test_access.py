@@ -33,6 +33,8 @@ CURATORS_ROUTES = [
     ("POST", "/api/curator/tables", {"table": {}, "epsilon": 1}),
     ("POST", "/api/curator/tables/people/verify", None),
     ("GET", "/api/curator/tables/people/series", None),
+    ("GET", "/api/curator/tables/people/lost-records", None),
+    ("POST", "/api/curator/tables/people/lost-records", {"up_to": 9, "epsilon": 1}),
     ("POST", "/api/curator/tables/people/raise", {"epsilon": 9, "why": "more"}),
     ("POST", "/api/curator/tables/people/close", None),
     ("POST", "/api/curator/tables/people/open", None),

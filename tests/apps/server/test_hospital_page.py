@@ -6,7 +6,10 @@ import pytest
 
 pytest.importorskip("playwright", reason="pip install 'blowfish_fast[browser]'")
 
+from blowfish_fast.apps.server.keys import CURATOR
+
 from .test_browser import Visit, browser, site  # noqa: F401  fixtures
+from .test_lost_records import add_visits
 
 pytestmark = pytest.mark.browser
 
@@ -63,3 +66,31 @@ def test_missing_values_are_a_row_and_a_bar_is_drilled_into(browser, site):  # n
         visit.see("#notice", "only records where sex is f")
         expect(page.locator("#filter")).to_have_value("sex")
         visit.priced()
+
+
+@pytest.mark.parametrize("size", ["desk", "phone"])
+def test_what_is_left_out_of_persons_is_seen_and_told(browser, site, size):  # noqa: F811
+    from playwright.sync_api import expect
+
+    add_visits(site)
+    with Visit(browser, site, CURATOR, size) as visit:
+        page = visit.page
+        page.select_option("#table", "visits")
+        visit.see("#truth-title", "age")
+        visit.see("#truth", "at most 3 of a person")
+        visit.picture("truth-beside-truncated")
+        page.click("text=Budget and charges")
+        visit.see("#lost-words", "Of 440 records of 201 persons")
+        expect(page.locator("#lost tr.chosen")).to_contain_text("3 (in force)")
+        page.fill("#lost-up-to", "20")
+        page.fill("#lost-cost", "1")
+        page.click("text=Measure once")
+        page.click("#confirm button[value=yes]")
+        visit.see("#lost-told", "Analysts read: At most 3 records of a person")
+        visit.picture("lost-records")
+    with Visit(browser, site, "ann", size) as visit:
+        page = visit.page
+        page.select_option("#table", "visits")
+        page.click("#about summary")
+        visit.see("#lost", "At most 3 records of a person are counted; of those up to")
+        visit.picture("lost-records")

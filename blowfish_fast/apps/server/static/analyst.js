@@ -130,6 +130,9 @@ function budget() {
   byId("promise").replaceChildren(`What is protected: ${table.promise.split(/[;.] /)[0]} … `, wholePromise("in full"));
   byId("promise-in-full").textContent = `What is protected: ${sentence(table.promise)}${shared(table)}`;
   byId("description").textContent = table.description || "No description was given.";
+  byId("lost").hidden = !table.at_most;
+  byId("lost").textContent = !table.at_most ? "" : table.lost_records ? sentence(table.lost_records.sentence)
+    : `At most ${number(table.at_most)} records of a person are counted; how many that leaves out was not measured.`;
   byId("attributes").tBodies[0].replaceChildren(...table.attributes.map((one) => element("tr", {},
     element("td", {}, one.name), element("td", { class: "words" }, values(one)), element("td", { "data-head": "cells:" }, String(one.regular)),
     element("td", { class: "words", "data-head": "missing values:" }, one.missing_words ?? "none"))));

@@ -13,7 +13,7 @@ let inForce = { kind: "full" }, edited = false, offered = "";
 let curve = null;
 let listed = [];
 // Each part of the page that is drawn from answers of the server.
-const previews = newest(), graphs = newest(), rosters = newest(), states = newest();
+const previews = newest(), graphs = newest(), rosters = newest(), states = newest(), losses = newest();
 const FEW = 12;
 const POLICIES = {
   full: "any two values", line: "neighbouring cells", threshold: "up to theta cells apart", blocks: "within a block",
@@ -47,19 +47,32 @@ function showBoth(shown, title) {
   const truth = { ...shown.private, values: shown.truth, intervals: null };
   // Quantiles are read off running totals; those are the truth.
   if (truth.question.kind === "quantiles") truth.question = { ...truth.question, kind: "cumulative" };
-  const flat = comparable(shown), scale = flat ? scaleOf([truth, shown.private]) : undefined;
+  const flat = comparable(shown), drawn = [truth], names = [];
+  // Where few records of a person count, all of them stand beside those that do; a map has room for one.
+  if (shown.whole && truth.axes.length === 1) {
+    drawn.unshift({ ...truth, values: shown.whole });
+    names.push("all records", `at most ${form.table.at_most} of a person`);
+  }
+  const scale = flat ? scaleOf([...drawn, shown.private]) : undefined;
   // The form below may say something else by now.
   byId("truth-title").textContent = `True answer: ${inWords(shown.private.question).replace(/ \([^()]*\)$/, "")}`;
   byId("private-title").textContent = title;
-  draw(byId("truth"), [truth], [], scale);
+  draw(byId("truth"), drawn, names, scale);
   draw(byId("private"), [shown.private], [], scale);
   byId("preview-error").textContent = flat ? offBy(flat, shown.private.values.flat(9)) : "";
-  fillNumbers(byId("preview-numbers"), shown.private, flat);
+  fillNumbers(byId("preview-numbers"), shown.private, truthsOf(shown));
   return scale;
 }
 
 // The true numbers in a row, where they stand for the same as the private ones.
 const comparable = (shown) => shown.private.question.kind === "quantiles" ? null : shown.truth.flat(9);
+
+// True numbers by their names: of the records that count, and of all.
+function truthsOf(shown) {
+  const flat = comparable(shown);
+  if (!flat) return {};
+  return shown.whole ? { [`true, at most ${form.table.at_most} of a person`]: flat, "true, all records": shown.whole.flat(9) } : { true: flat };
+}
 
 // How far the private numbers are off, in numbers.
 function offBy(truth, noisy) {
@@ -101,7 +114,7 @@ async function preview() {
   const boxes = thetas.map((value) => ({ plot: element("div", { class: "plot" }), words: `Private, threshold ${value}` }));
   byId("thresholds").replaceChildren(...boxes.map(({ plot, words }, at) => element("div", {}, element("h3", {}, words), plot,
     element("p", { class: "quiet" }, truth ? offBy(truth, shown.compared[at].values.flat(9)) : `${textOf(shown.compared[at])}.`),
-    numbersBeside(shown.compared[at], words, truth))));
+    numbersBeside(shown.compared[at], words, truthsOf(shown)))));
   boxes.forEach(({ plot }, at) => draw(plot, [shown.compared[at]], [], scale));
 }
 
@@ -239,11 +252,13 @@ async function refresh() {
   drawBudget(byId("budget-plot"), rows, form.table.budget);
   byId("charges").tBodies[0].replaceChildren(...rows.reverse().map((one) => element("tr", {},
     element("td", {}, new Date(one.time).toLocaleString()), element("td", {}, one.analyst ?? "curator"),
-    element("td", { class: "words" }, one.epoch ? `${one.epoch} of a series` : inWords(one.question)), element("td", {}, one.mechanism),
+    element("td", { class: "words" }, one.epoch ? `${one.epoch} of a series` : one.request.startsWith("lost-records") ? "how many records of persons are left out" : inWords(one.question)), element("td", {}, one.mechanism),
     element("td", { "data-head": money() }, number(one.cost)))));
   byId("charges-empty").hidden = rows.length > 0;
   const totals = await get(path("series"));
   if (current()) series(totals);
+  // A database that is away leaves the rest of the page as it is.
+  if (current()) await trying(lost);
 }
 
 // Running totals of a table that grows: one picture for each series of its ledger.
@@ -253,6 +268,23 @@ function series(listed) {
   byId("series").replaceChildren(...boxes.flatMap(([one, box]) => [
     element("p", { class: "quiet" }, `${one.name}: ${number(one.totals.at(-1))} records since ${one.epochs[0]}, from ${number(one.low.at(-1))} to ${number(one.high.at(-1))} (95 %, ${one.holds === "truth" ? "holds the truth" : "noise only"}), for ${one.spent} in all.`), box]));
   for (const [one, box] of boxes) drawSeries(box, one);
+}
+
+// How many true records each number of records of a person leaves out, for the curator; and what everybody is told.
+async function lost() {
+  const table = form.table, current = losses();
+  byId("lost-card").hidden = !table.at_most;
+  if (!table.at_most) return;
+  const shown = await get(path("lost-records"));
+  if (!current()) return;
+  byId("lost").tBodies[0].replaceChildren(...shown.losses.map((one) => element("tr", { class: one.at_most === table.at_most ? "chosen" : "", "aria-current": one.at_most === table.at_most && "true" },
+    element("td", {}, `${number(one.at_most)}${one.at_most === table.at_most ? " (in force)" : ""}`), element("td", { "data-head": "records:" }, number(one.records, 9)),
+    element("td", { "data-head": "of all:" }, `${number(100 * one.part, 3)} %`), element("td", { "data-head": "persons:" }, number(one.persons, 9)))));
+  byId("lost-words").textContent = `Of ${number(shown.records, 9)} records of ${number(shown.persons, 9)} persons. ${shown.little} of a person leaves out at most 1 %; more of them cost more noise for everybody. These are true numbers, for you alone.`;
+  byId("lost-form").hidden = shown.measured !== null || table.population !== null;
+  byId("lost-up-to").min = table.at_most + 1;
+  if (!byId("lost-up-to").value) byId("lost-up-to").value = 4 * table.at_most;
+  byId("lost-told").textContent = shown.measured ? `Analysts read: ${sentence(shown.measured.sentence)}` : "Analysts read that it was not measured.";
 }
 
 async function tradeOff() {
@@ -315,6 +347,12 @@ function listen() {
     const amount = Number(byId("raised").value);
     if (!await confirmed(`Raise the budget of ${form.table.name} to ${money()} ${number(amount)}? Everybody in the table is protected less from then on; the ledger keeps your reason.`)) return;
     await post(path("raise"), { [money()]: amount, why: byId("raise-why").value });
+    await refresh();
+  });
+  submitted("lost-form", async () => {
+    const amount = Number(byId("lost-cost").value);
+    if (!await confirmed(`Say to everybody how many records are left out? It costs ${money()} ${number(amount)} of the budget, once; nothing where the policy does not hide how many records a person has.`)) return;
+    await post(path("lost-records"), { up_to: Number(byId("lost-up-to").value), [money()]: amount });
     await refresh();
   });
   submitted("clone-form", async () => {

@@ -75,22 +75,23 @@ export function headsOf(answer) {
 }
 
 // With the true numbers beside them, on the curator's page.
-export function fillNumbers(table, answer, truth = null, most = 2000) {
+// True numbers stand beside private ones, by their names: {"true": [...]}.
+export function fillNumbers(table, answer, truths = {}, most = 2000) {
   const rows = rowsOf(answer), ends = answer.intervals ? ["low", "high"] : [];
-  const heads = [...headsOf(answer), ...(truth ? ["true"] : [])];
+  const heads = [...headsOf(answer), ...Object.keys(truths)];
   // The list is cut where the next row would stand: how many there are is said.
   const title = table.closest("details")?.querySelector("summary");
   if (title) title.textContent = `The numbers: ${rows.length} rows`;
   table.tHead.replaceChildren(element("tr", {}, ...heads.map((one) => element("th", { scope: "col" }, one))));
   table.tBodies[0].replaceChildren(...rows.slice(0, most).map((row, at) => element("tr", {},
     ...row.places.map((one) => element("td", {}, String(one))), ...["value", ...ends].map((one) => element("td", {}, row[one] === undefined ? "" : readable(row[one], fraction(row)))),
-    ...(truth ? [element("td", {}, number(truth[at], 6))] : []))));
+    ...Object.values(truths).map((one) => element("td", {}, number(one[at], 6))))));
 }
 
 // A table of its own for a picture that came later than the page.
-export function numbersBeside(answer, about, truth = null) {
+export function numbersBeside(answer, about, truths = {}) {
   const table = element("table", {}, element("thead"), element("tbody"));
-  fillNumbers(table, answer, truth);
+  fillNumbers(table, answer, truths);
   return element("details", {}, element("summary", {}, `The numbers: ${about}`),
     element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": `table: ${about}` }, table));
 }

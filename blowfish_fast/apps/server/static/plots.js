@@ -136,7 +136,7 @@ export function draw(box, answers, names = [], scale = undefined) {
   const attribute = first.axes.map((one) => plain(titleOf(one))).join(" and ");
   const category = isNamed(first.axes[0]) || kind === "ranges" || kind === "rectangles";
   return put(box, traces, {
-    showlegend: many, legend: { orientation: "h", y: -0.25 },
+    showlegend: many, legend: { orientation: "h", y: 1, yanchor: "bottom" },
     barmode: many ? "group" : "overlay",
     xaxis: { title: { text: kind === "quantiles" ? "part of all records" : attribute }, ...named(category) },
     yaxis: { title: { text: kind === "quantiles" ? attribute : dense ? plain(`records per ${first.axes[0].unit ?? `1 of ${first.axes[0].attribute}`}`) : plain(whatOf(first)) }, range: scale,
