@@ -257,14 +257,7 @@ class Estimate(float):
 
         Both are worked out at the estimate; ``str()`` says it in a sentence.
         """
-        claim = self._answers._claim
-        stated_design(claim.release)
-        if claim.parts is None:
-            raise IntervalError(
-                "the two parts of the variance are known of counts, shares and means"
-            )
-        drawn, noise = claim.parts()
-        return VarianceParts(float(drawn[self._place]), float(noise[self._place]))
+        return self._answers.variance_parts()[self._place]
 
     def explain(self, confidence: float = 0.95) -> str:
         """Say in words how far off the answer may be, and what would bring it nearer.
@@ -571,6 +564,30 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             f"Each interval holds the true {self.measure.replace('_', ' ')}"
             f"{self._claim.counted} with probability at least {confidence:.15g}."
         )
+
+    def variance_parts(self) -> list[VarianceParts]:
+        """Return how much of each error is sampling and how much is noise.
+
+        Returns
+        -------
+        list of VarianceParts
+            In the order of the groups, worked out at the estimates.
+
+        Raises
+        ------
+        IntervalError
+            If nobody said how the records were drawn, or the two parts of such an
+            answer are not known.
+        """
+        claim = self._claim
+        stated_design(claim.release)
+        if claim.parts is None:
+            raise IntervalError(
+                "the two parts of the variance are known of counts, shares and means"
+            )
+        drawn, noise = claim.parts()
+        pairs = zip(drawn.tolist(), noise.tolist(), strict=True)
+        return [VarianceParts(*pair) for pair in pairs]
 
     def certifiable(self) -> tuple[Workload, int]:
         """Return the queries whose errors decide how far these answers are off.

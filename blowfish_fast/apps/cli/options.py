@@ -47,6 +47,19 @@ WORKLOAD_FORMS = (
     "ranges:FILE, rectangles:FILE, marginals:COLUMN,COLUMN, tables:WAYS or "
     "tables:COLUMN,COLUMN+COLUMN*WEIGHT; several with | between them"
 )
+SAMPLES = (
+    ("simple", "everybody as likely, of a superpopulation"),
+    ("simple:", "everybody as likely, of so many people"),
+    ("bernoulli:", "everybody with one chance"),
+    ("poisson", "events that occur independently"),
+    ("stratified:", "some of each stratum, whose sizes are public"),
+    ("weighted:", "everybody with the chance 1 / weight"),
+)
+SAMPLE_FORMS = (
+    "simple:PEOPLE, simple:PEOPLE:replacement, simple (of a superpopulation), "
+    "bernoulli:RATE, poisson, stratified:COLUMN:LEVEL=PEOPLE,LEVEL=PEOPLE, "
+    "weighted:COLUMN:WEIGHT,WEIGHT, or a job file with [sample]"
+)
 SUFFIXES = (".csv", ".npy", ".txt")
 """Endings of files of numbers, labels or queries."""
 Offers = list[tuple[str, str]]
@@ -61,6 +74,11 @@ def offer_policies(incomplete: str) -> Offers:
 def offer_workloads(incomplete: str) -> Offers:
     """Return the workloads that begin so."""
     return _offers_that_begin(WORKLOADS, incomplete)
+
+
+def offer_samples(incomplete: str) -> Offers:
+    """Return the designs of samples that begin so."""
+    return _offers_that_begin(SAMPLES, incomplete)
 
 
 CHOOSERS = (
@@ -138,6 +156,12 @@ WORKLOAD: Any = {
     "help": f"What will be asked: {WORKLOAD_FORMS}.",
     "autocompletion": offer_workloads,
 }
+SAMPLE: Any = {
+    "metavar": "DESIGN",
+    "help": f"How the records were drawn, on your word: {SAMPLE_FORMS}.",
+    "autocompletion": offer_samples,
+}
+SampleWords = Annotated[str | None, typer.Option("--sample", **SAMPLE)]
 PolicyWords = Annotated[str, typer.Option("--policy", **POLICY)]
 WorkloadWords = Annotated[str, typer.Option("--workload", **WORKLOAD)]
 Mechanisms = Annotated[
@@ -280,15 +304,45 @@ class Selected:
         "--quantile",
         default=[],
     )
-    quantile_of: str | None = option(
-        "COLUMN", "Of which column, where there are several.", "--of"
+    of: list[str] = option(
+        "COLUMN", "Of which column, where there are several.", default=[]
     )
+
+    @property
+    def quantile_of(self) -> str | None:
+        """The column whose quantiles are asked for; None where none is named."""
+        return _only_column(self.of)
+
+
+def _only_column(words: list[str]) -> str | None:
+    if len(words) > 1:
+        raise InputError(
+            "quantiles are those of one column", received=f"--of {' --of '.join(words)}"
+        )
+    return words[0] if words else None
+
+
+POPULATION = "population"
 
 
 @dataclass(frozen=True)
 class Question(Selected):
     """What ``blowfish answer`` is asked, in words that are not read yet."""
 
+    of: list[str] = option(
+        "COLUMN",
+        "Of which column, where there are several; population: answers and intervals "
+        "of what the records were drawn from, over sampling and noise.",
+        default=[],
+    )
+    share: bool = option(
+        None, "The part of all records that is selected.", "--share", default=False
+    )
+    method: str | None = option(
+        "METHOD",
+        "With --of population: exact, by the law of the sample, or normal; exact "
+        "where there is such a law.",
+    )
     count: bool = option(
         None, "Count the records; this is the default.", "--count", default=False
     )
@@ -299,6 +353,16 @@ class Question(Selected):
     )
 
     @property
+    def in_population(self) -> bool:
+        """Whether it is about the population that the records were drawn from."""
+        return POPULATION in self.of
+
+    @property
+    def quantile_of(self) -> str | None:
+        """The column whose quantiles are asked for; None where none is named."""
+        return _only_column([word for word in self.of if word != POPULATION])
+
+    @property
     def anything(self) -> bool:
         """Whether there is a question at all."""
         return bool(self.ranges or self.file or self.workload) or self.selects
@@ -307,7 +371,7 @@ class Question(Selected):
     def selects(self) -> bool:
         """Whether records are selected and measured."""
         measured = [self.sum_of, self.mean_of, self.std_of, self.quantile_of]
-        chosen = self.where or self.by or self.count or self.quantiles
+        chosen = self.where or self.by or self.count or self.share or self.quantiles
         return bool(chosen) or any(measured)
 
 

@@ -44,6 +44,8 @@ from blowfish_fast.mechanisms.certifier import MOST_LISTED, Certifier
 from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import PerPerson, Policy
 from blowfish_fast.release.file import Release
+from blowfish_fast.release.release import HistogramRelease
+from blowfish_fast.release.sampling import SamplingDesign
 from blowfish_fast.workloads import Workload
 
 from .files.data_source import open_source
@@ -57,6 +59,7 @@ from .parsing.policy import (
     parse_table_policy,
     parse_wide_policy,
 )
+from .parsing.sample import parse_sample
 from .parsing.workload import asks_tables, parse_tables, parse_workload
 from .printing import counter, spinner
 from .series_job import (
@@ -87,6 +90,8 @@ class Facts:
     workload: Workload
     ledger_policy: Policy
     """Of the ledger that the job makes, over all columns that were stated for it."""
+    design: SamplingDesign | None = None
+    """How the records were drawn, where that was stated."""
 
     @property
     def domain(self) -> Any:
@@ -266,7 +271,31 @@ def read_facts(job: Job) -> Facts:
             table_policy = table_policy.per_person(**terms)
         single = policy.unconstrained if isinstance(policy, PerPerson) else policy
         policy = single.per_person(people.at_most, **terms)
-    return Facts(counting, policy, workload, table_policy)
+    design = _read_design(job, domain, policy)
+    return Facts(counting, policy, workload, table_policy, design)
+
+
+def _read_design(job: Job, domain: Any, policy: Policy) -> SamplingDesign | None:
+    """Read how the records were drawn; refuse releases that could not keep it."""
+    if job.sample is None:
+        return None
+    kinds = {
+        "tables of many columns": asks_tables(job.workload),
+        "a domain of more than 2^28 cells": isinstance(domain, WideDomain),
+        "a series with totals": bool(job.totals),
+        "some records of a person": policy.person_rule is not None,
+        "mechanism kmeans": job.mechanism == "kmeans",
+    }
+    received = [kind for kind, is_stated in kinds.items() if is_stated]
+    if received:
+        raise InputError(
+            "a release keeps how its records were drawn where it holds counts of all "
+            "cells, each record counted once",
+            received=f"[sample] or --sample with {' and '.join(received)}",
+            way_out="Leave it out. Of a table of many columns say it when asking: "
+            "blowfish answer RELEASE --sample ... --of population",
+        )
+    return parse_sample(job.sample, domain)
 
 
 def _read_policies(
@@ -705,7 +734,7 @@ def charge_and_release(
                 published = published.certified(
                     cast("Any", certifier.release(data, again))
                 )
-            return published, None, None
+            return _drawn(published, facts), None, None
     # Of this run: a release that was stored before says another, and is of other data.
     label = as_label(None)
     request = job.request or f"release-{uuid.uuid4().hex[:12]}"
@@ -743,7 +772,15 @@ def charge_and_release(
                 )
             raise
         remaining = float(ledger.remaining)
-    return published, request, remaining
+    return _drawn(published, facts), request, remaining
+
+
+def _drawn(published: Any, facts: Facts) -> Any:
+    """Return a release with how its records were drawn; it costs nothing."""
+    # Another kind of release, by a mechanism from outside, is paid for: it is kept.
+    if facts.design is None or not isinstance(published, HistogramRelease):
+        return published
+    return published.sampled(facts.design)
 
 
 def certificate_budget(job: Job, facts: Facts, mechanism: Mechanism) -> Budget | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from blowfish_fast.apps.cli.parsing.where import (
 from blowfish_fast.apps.cli.parsing.workload import parse_workload
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.frames import cell_columns, rows_of
+from blowfish_fast.data.frames import rows_of
 from blowfish_fast.data.listed_items import split_name
 from blowfish_fast.data.predicates import attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
@@ -39,7 +39,7 @@ from blowfish_fast.release.grants import (
     counts_records,
     shown_counts,
 )
-from blowfish_fast.release.group_answers import GroupedAnswers
+from blowfish_fast.release.group_answers import POPULATION_COUNT, GroupedAnswers
 from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.places.polygon_answers import CUT_CELLS, cut_cells
 from blowfish_fast.release.quantiles import in_values
@@ -47,9 +47,19 @@ from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.release.wide.sparse_release import SparseRelease
-from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
+from blowfish_fast.workloads import Rectangles, Workload
+
+from .answer_table import AnswerTable, counting_rows, group_columns, query_columns
+from .population_questions import (
+    add_population,
+    check_population,
+    people_of,
+    people_sentence,
+    refuse_unequal,
+)
 
 CONFIDENCE = 0.95
+COUNT, SHARE = "count", "relative_count"
 ANSWERED = ("count", *(end for ends in BOUND_NAMES.values() for end in ends))
 """Columns of answers."""
 PARTS = (
@@ -61,22 +71,6 @@ UNMEASURED = (
     "answers are worked out from those as if records were spread evenly, and may be "
     "far off."
 )
-
-
-@dataclass(frozen=True)
-class AnswerTable:
-    """A table, what its intervals hold at a confidence, and whether cells are cut."""
-
-    columns: dict[str, AnyArray]
-    bounds: Callable[..., FloatArray]
-    """Takes a confidence, and `of` which scope the intervals are."""
-    kind: Callable[[float], Scope]
-    sentence: Callable[[Scope, float], str]
-    asked: tuple[Workload | GroupedAnswers, ...]
-    """Whose errors a certificate is about."""
-    cuts_cells: bool = False
-    counts: tuple[str, AnyArray] | None = None
-    """The column that holds counts, and in which of its rows."""
 
 
 def answer_question(release: Release, asked: Question) -> AnswerTable:
@@ -102,13 +96,16 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
     kinds = {
         "--range or --ranges": bool(asked.ranges or asked.file),
         "--workload": asked.workload is not None,
-        "--where, --by, --count, --sum, --mean, --std or --quantile": asked.selects,
+        "--where, --by, --count, --share, --sum, --mean, --std or --quantile": (
+            asked.selects
+        ),
     }
     chosen = [name for name, is_asked in kinds.items() if is_asked]
     if len(chosen) > 1:
         raise InputError(
             f"ask one kind of question at a time; received {' and '.join(chosen)}"
         )
+    check_population(release, asked)
     if isinstance(release, SparseRelease):
         return _answer_list(release, asked)
     if isinstance(release, RangesRelease):
@@ -121,7 +118,7 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
         return _answer_quantiles(release, asked)
     if asked.workload is not None:
         workload = parse_workload(asked.workload, release.domain)
-        return _answer_workload(release, workload, _query_columns(workload))
+        return _answer_workload(release, workload, query_columns(workload), asked)
     return _answer_selection(release, asked)
 
 
@@ -188,7 +185,7 @@ def _answer_wide_ranges(release: RangesRelease, asked: Question) -> AnswerTable:
     domain: Any = release.domain
     if asked.workload is not None:
         workload = parse_workload(asked.workload, domain)
-        return _answer_workload(release, workload, _query_columns(workload))
+        return _answer_workload(release, workload, query_columns(workload), asked)
     words = list(asked.ranges)
     if domain.ndim > 1 and (words or asked.file is not None):
         raise InputError(
@@ -232,10 +229,10 @@ def _answer_wide_ranges(release: RangesRelease, asked: Question) -> AnswerTable:
 def _refuse_others(asked: Question, holds: str, takes: str) -> None:
     """Refuse questions that a release of a wide domain does not answer."""
     others = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
-    if asked.by or asked.quantiles or any(others):
+    if asked.by or asked.quantiles or asked.share or any(others):
         raise InputError(
             f"this release {holds}, and answers counts: {takes}",
-            way_out="Leave --by, --sum, --mean, --std and --quantile out",
+            way_out="Leave --by, --share, --sum, --mean, --std and --quantile out",
         )
 
 
@@ -294,6 +291,8 @@ def add_intervals(
         sentence about them.
     """
     columns = dict(table.columns)
+    if table.noise_shares is not None:
+        return add_population(table, table.noise_shares, confidence)
     try:
         kind = table.kind(confidence)
         low, high = BOUND_NAMES[kind]
@@ -324,8 +323,8 @@ def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
     else:
         boxes = parse_queries(asked.ranges, domain)
         columns = {",".join(domain.column_names): np.array(asked.ranges, dtype=object)}
-    table = _answer_workload(release, boxes, columns)
-    if boxes.whole_cells:
+    table = _answer_workload(release, boxes, columns, asked)
+    if boxes.whole_cells or asked.in_population:
         return table
     return replace(
         table,
@@ -365,13 +364,26 @@ def _cut_bounds(
 
 
 def _answer_workload(
-    release: Release, asked: Workload, columns: dict[str, AnyArray]
+    release: Release,
+    asked: Workload,
+    columns: dict[str, AnyArray],
+    question: Question,
 ) -> AnswerTable:
     """Answer queries beside columns that say what each is."""
     beside = {
         f"{name}_asked" if name in ANSWERED else name: column
         for name, column in columns.items()
     }
+    if question.in_population:
+        people, parts = people_of(release, asked)
+        return AnswerTable(
+            {**beside, POPULATION_COUNT: people},
+            partial(release.intervals, asked, method=question.method),
+            lambda _: "population",
+            partial(people_sentence, release, question),
+            (asked,),
+            noise_shares=parts,
+        )
     return AnswerTable(
         {**beside, "count": release.answer(asked)},
         partial(release.intervals, asked),
@@ -385,7 +397,7 @@ def _answer_workload(
 
 def _answer_polygons(release: Release, asked: Question) -> AnswerTable:
     """Return counts of polygons, from a grid or from a release of these districts."""
-    others = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
+    others = [asked.sum_of, asked.mean_of, asked.std_of, asked.of, asked.share]
     if len(asked.by) > 1 or asked.where or asked.quantiles or any(others):
         raise InputError(
             "polygons are asked for counts of all records, --by FILE:ID alone"
@@ -397,7 +409,7 @@ def _answer_polygons(release: Release, asked: Question) -> AnswerTable:
         )
     districts = parse_polygons(asked.by[0], "id")
     answers = release.of(districts)
-    table = _line_by_line(_group_columns([answers]), [answers], False)
+    table = _line_by_line(group_columns([answers]), [answers], False, asked)
     if release.domain.ndim == 1 or cut_cells(release, districts).along_cells:
         return table
     return replace(
@@ -411,7 +423,8 @@ def _answer_polygons(release: Release, asked: Question) -> AnswerTable:
 def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
     """Return places along one column: of all records, of a selection, or by group."""
     domain, parts = release.domain, asked.quantiles
-    if asked.count or asked.sum_of or asked.mean_of or asked.std_of or not parts:
+    others = (asked.count, asked.share, asked.sum_of, asked.mean_of, asked.std_of)
+    if any(others) or not parts:
         raise InputError(
             "ask for quantiles alone, --quantile 0.5, with --of, --where and --by"
         )
@@ -424,7 +437,8 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
     attribute = domain.attributes[axis]
     name = domain.column_names[axis] if attribute.cuts is not None else "cell"
     name = "value" if name in (*ANSWERED, "quantile", *_group_names(asked)) else name
-    if domain.ndim == 1 and not (asked.where or asked.by or attribute.extras):
+    selects = asked.where or asked.by or attribute.extras or asked.in_population
+    if domain.ndim == 1 and not selects:
         return AnswerTable(
             {
                 "quantile": np.array(parts),
@@ -435,6 +449,8 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
             partial(_say_together, release),
             (release.where().quantile(axis, parts[0])._answers,),
         )
+    if asked.in_population:
+        refuse_unequal(release, "quantile")
     selection, grouped, cut = _select(release, asked)
     if grouped is None:
         one_by_one = [selection.quantile(axis, part) for part in parts]
@@ -443,24 +459,32 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
         numbers = np.array([float(answer) for answer in one_by_one])
         values = in_values(numbers, attribute.unit)
         columns = {**beside, "quantile": np.array(parts), name: values}
-        return _line_by_line(columns, [answer._answers for answer in one_by_one], cut)
+        listed = [answer._answers for answer in one_by_one]
+        return _line_by_line(columns, listed, cut, asked)
     groups = grouped(selection)
     answers = [groups.quantile(axis, part) for part in parts]
-    columns = _group_columns(answers)
+    columns = group_columns(answers)
     values = columns.pop("quantile")
     repeated = np.repeat(parts, len(values) // len(parts))
-    return _line_by_line({**columns, "quantile": repeated, name: values}, answers, cut)
+    columns = {**columns, "quantile": repeated, name: values}
+    return _line_by_line(columns, answers, cut, asked)
 
 
 def _line_by_line(
-    columns: dict[str, AnyArray], answers: list[GroupedAnswers], cuts_cells: bool
+    columns: dict[str, AnyArray],
+    answers: list[GroupedAnswers],
+    cuts_cells: bool,
+    asked: Question,
 ) -> AnswerTable:
     """Return a table with a line for each group of each answer."""
+    method: Any = asked.method
     return AnswerTable(
         columns,
         lambda confidence, of: np.concatenate(
             [
-                in_values(answer.intervals(confidence, of=of), answer.unit)
+                in_values(
+                    answer.intervals(confidence, of=of, method=method), answer.unit
+                )
                 for answer in answers
             ]
         ),
@@ -470,24 +494,18 @@ def _line_by_line(
         ),
         lambda kind, confidence: " ".join(
             dict.fromkeys(
-                answer.interval_sentence(kind, confidence) for answer in answers
+                answer.interval_sentence(kind, confidence, method) for answer in answers
             )
         ),
         tuple(answers),
         cuts_cells=cuts_cells,
-        counts=_counting_rows(columns, answers),
+        counts=counting_rows(columns, answers),
+        noise_shares=(
+            (lambda: [part for answer in answers for part in answer.variance_parts()])
+            if asked.in_population
+            else None
+        ),
     )
-
-
-def _counting_rows(
-    columns: dict[str, AnyArray], answers: list[GroupedAnswers]
-) -> tuple[str, AnyArray] | None:
-    """Return the column that counts records and the rows in which it does."""
-    name = "count" if "count" in columns else "estimate"
-    rows = np.repeat(
-        [answer.measure == "count" for answer in answers], list(map(len, answers))
-    )
-    return (name, rows) if rows.any() else None
 
 
 def _say_together(release: Release, kind: Scope, confidence: float) -> str:
@@ -500,39 +518,12 @@ def _say_together(release: Release, kind: Scope, confidence: float) -> str:
     )
 
 
-def _group_columns(answers: list[GroupedAnswers]) -> dict[str, AnyArray]:
-    tables = [answer.to_table(None).columns for answer in answers]
-    return {
-        name: np.concatenate([_join_pairs(table[name]) for table in tables])
-        for name in tables[0]
-    }
-
-
 def _group_names(asked: Question) -> list[str]:
     return [split_name(words)[0] for words in asked.by]
 
 
 def _words(text: str, beside: Sequence[Any]) -> AnyArray:
     return np.array([text] * len(beside), dtype=object)
-
-
-def _query_columns(workload: Workload) -> dict[str, AnyArray]:
-    """Return columns that say what each query of a workload is."""
-    domain = workload.domain
-    if isinstance(workload, Identity):
-        places = np.unravel_index(np.arange(domain.size), domain.shape)
-        return cell_columns(domain, list(places))
-    if isinstance(workload, Ranges):
-        return {"from_cell": workload.starts, "to_cell": workload.ends}
-    if isinstance(workload, Prefixes):
-        return {"to_cell": np.arange(1, domain.size + 1)}
-    if isinstance(workload, Rectangles):
-        return {
-            f"{name}_{end}_cell": corner[:, axis]
-            for axis, name in enumerate(domain.column_names)
-            for end, corner in (("from", workload.starts), ("to", workload.ends))
-        }
-    return {"query": np.arange(workload.queries)}
 
 
 def _select(
@@ -567,24 +558,34 @@ def _answer_selection(release: Release, asked: Question) -> AnswerTable:
     measures = _measures(asked, release.domain)
     selection, grouped, cut = _select(release, asked)
     if grouped is None:
-        answers = [
-            selection.count() if axis is None else getattr(selection, name)(axis)
-            for name, axis in measures
-        ]
+        answers = [_measured(selection, name, axis, asked) for name, axis in measures]
         columns = {
             "where": _words(" and ".join(asked.where) or "all records", answers),
-            "measure": np.array([name for name, _ in measures], dtype=object),
+            "measure": np.array(
+                [answer._answers.measure for answer in answers], dtype=object
+            ),
             "estimate": np.array([float(answer) for answer in answers]),
         }
-        return _line_by_line(columns, [answer._answers for answer in answers], cut)
+        listed = [answer._answers for answer in answers]
+        return _line_by_line(columns, listed, cut, asked)
     if len(measures) > 1:
-        raise InputError("with --by, ask for one of --count, --sum, --mean and --std")
-    groups = grouped(selection)
+        raise InputError(
+            "with --by, ask for one of --count, --share, --sum, --mean and --std"
+        )
     (name, column) = measures[0]
-    answers_by_group = (
-        groups.count() if column is None else getattr(groups, name)(column)
-    )
-    return _line_by_line(_group_columns([answers_by_group]), [answers_by_group], cut)
+    by_group = _measured(grouped(selection), name, column, asked)
+    return _line_by_line(group_columns([by_group]), [by_group], cut, asked)
+
+
+def _measured(questions: Any, name: str, axis: int | None, asked: Question) -> Any:
+    """Return one measure of a selection or of groups: of records, or of people."""
+    source = questions
+    if asked.in_population:
+        if name in (COUNT, SHARE, "mean"):
+            source = questions.in_population()
+        else:
+            refuse_unequal(questions._release, name)
+    return getattr(source, name)(*(() if axis is None else (axis,)))
 
 
 def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
@@ -595,7 +596,9 @@ def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
         for measure, column in named
         if column is not None
     ]
-    return [("count", None), *measures] if asked.count or not measures else measures
+    if asked.share:
+        measures.insert(0, (SHARE, None))
+    return [(COUNT, None), *measures] if asked.count or not measures else measures
 
 
 def _groups(by: list[str], domain: Domain) -> tuple[list[int], dict[int, list[Any]]]:
@@ -615,13 +618,3 @@ def _groups(by: list[str], domain: Domain) -> tuple[list[int], dict[int, list[An
         else:
             bins[axis] = parse_edges(edges, domain.attributes[axis])
     return names, bins
-
-
-def _join_pairs(column: AnyArray) -> AnyArray:
-    """Write pairs of edges, which stand beside single names, as one text."""
-    if column.dtype != object:
-        return column
-    words = [
-        f"{name[0]}..{name[1]}" if isinstance(name, tuple) else name for name in column
-    ]
-    return np.array(words, dtype=object)

@@ -286,6 +286,62 @@ DESIGNS: dict[str, type[SamplingDesign]] = {
 """Every design by its name in files."""
 
 
+CLUSTERED = (
+    "people of one household, school or village are alike, so such a sample varies by "
+    "its clusters, and no law of single records is right for it"
+)
+ADJUSTED = (
+    "weights that were raked, calibrated or adjusted for nonresponse depend on all "
+    "records, so one record changes everybody's weight, and no class of weights is "
+    "public"
+)
+CHOSEN = "nobody knows with which chance a person came into such a sample"
+NO_LAW = {
+    **dict.fromkeys(
+        ("cluster", "clusters", "multistage", "multi_stage", "two_stage", "households"),
+        (CLUSTERED, "Release counts of clusters, one record each, as a simple sample"),
+    ),
+    **dict.fromkeys(
+        ("raked", "raking", "calibrated", "calibration", "post_stratified"),
+        (
+            ADJUSTED,
+            "Release counts without these weights, and adjust the noisy counts "
+            "afterwards, which is free",
+        ),
+    ),
+    **dict.fromkeys(
+        ("quota", "convenience", "snowball", "volunteers"),
+        (CHOSEN, 'Ask of="truth", which speaks of these records alone'),
+    ),
+}
+"""Designs that are refused, by their usual names: why, and what to do instead."""
+
+
+def refused_design(name: str) -> InputError | None:
+    """Return why a design is not offered; None for a name that nobody refuses.
+
+    Parameters
+    ----------
+    name : str
+        What somebody calls the design.
+
+    Returns
+    -------
+    InputError or None
+        The error to raise, with its reason and a way out.
+
+    Examples
+    --------
+    >>> print(refused_design("snowball").way_out)
+    Ask of="truth", which speaks of these records alone
+    """
+    reason = NO_LAW.get(name.strip().lower().replace("-", "_").replace(" ", "_"))
+    if reason is None:
+        return None
+    why, way_out = reason
+    return InputError(why, received=quoted(name), way_out=way_out)
+
+
 def design_from_dict(plain: Mapping[str, Any]) -> SamplingDesign:
     """Rebuild a design from `SamplingDesign.to_dict`; refuse what is none."""
     content = dict(plain)
@@ -318,7 +374,8 @@ def as_design(design: Any, domain: Domain) -> SamplingDesign:
         If it is no design, or names what the domain has not.
     """
     if not isinstance(design, SamplingDesign):
-        raise InputError(
+        refusal = refused_design(design) if isinstance(design, str) else None
+        raise refusal or InputError(
             "say how the records were drawn by one of bf.sampling",
             received=quoted(design),
             way_out="Say release.sampled(bf.sampling.Simple(population=48_842))",

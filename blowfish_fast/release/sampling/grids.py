@@ -18,7 +18,13 @@ from blowfish_fast.release.query_grid import Grid, ValueRows, product_rows
 from .designs import Stratified
 from .numbers import count_parts, population_counts, scaled_counts
 from .ratios import Ratio, VarianceRows, population_means
-from .sampled_release import Method, Sampled, refuse_exact, whole_rows_of
+from .sampled_release import (
+    Method,
+    Sampled,
+    refuse_exact,
+    stratified_refusal,
+    whole_rows_of,
+)
 
 
 def grid_counts(grid: Grid, confidence: float, method: Method | None) -> FloatArray:
@@ -67,8 +73,15 @@ def grid_share_parts(part: Grid, whole: Grid) -> tuple[FloatArray, FloatArray]:
         Variance of the noise.
     """
     rows, base = whole_rows_of(part), whole_rows_of(whole)
+    source = Sampled(part.release, 0.95)
+    if isinstance(source.design, Stratified):
+        if base.nnz < source.release.domain.size:
+            raise stratified_refusal("shares of a part")
+        drawn, noise = grid_count_parts(part)
+        everybody = float(source.design.everybody) ** 2
+        return drawn / everybody, noise / everybody
     bases = base[np.zeros(rows.shape[0], dtype=np.int64)]
-    return Ratio(Sampled(part.release, 0.95), rows, bases, (0.0, 1.0)).parts()
+    return Ratio(source, rows, bases, (0.0, 1.0)).parts()
 
 
 def share_estimates(part: Grid, whole: Grid) -> FloatArray:

@@ -55,7 +55,6 @@ from .sampled_release import (
     cell_rows,
     check_method,
     refuse_exact,
-    stratified_refusal,
 )
 
 
@@ -343,12 +342,27 @@ def count_parts(release: Any, workload: Workload) -> tuple[FloatArray, FloatArra
         drawn, noise = Ratio(source, rows, everything, (0.0, 1.0)).parts()
         scale = float(design.population or 1) ** 2
         return scale * drawn, scale * noise
-    weight, variances = source.weights
     if isinstance(design, Stratified):
-        raise stratified_refusal("parts of the variance")
+        return _stratified_parts(source, rows)
+    weight, variances = source.weights
     domain = source.release.domain
     asked = SparseRows(domain, without_zeros(rows.multiply(weight[None, :])))
     squared = SparseRows(domain, without_zeros(rows.multiply(variances[None, :])))
     rate = float(design.rate) if isinstance(design, Bernoulli) else 1.0
     drawn = np.maximum(source.answers(squared), 0.0) / rate**2
     return drawn, source.spread(asked).variance / rate**2
+
+
+def _stratified_parts(source: Sampled, rows: Any) -> tuple[FloatArray, FloatArray]:
+    """Return both variances of Lemma PN7, at the shares that are estimated."""
+    strata, domain = _strata(source), source.release.domain
+    sampling = np.zeros(rows.shape[0])
+    left_over = (strata.people - strata.drawn) / np.maximum(strata.people - 1.0, 1.0)
+    for stratum, drawn in enumerate(np.maximum(strata.drawn, 1.0)):
+        inside = without_zeros(rows.multiply(strata.labels[None, :] == stratum))
+        part = np.clip(source.answers(SparseRows(domain, inside)) / drawn, 0.0, 1.0)
+        scale = strata.people[stratum] ** 2 * left_over[stratum] / drawn
+        sampling += scale * part * (1.0 - part)
+    weighted = without_zeros(as_sparse(rows.multiply(strata.weights[None, :])))
+    noise: FloatArray = source.spread(SparseRows(domain, weighted)).variance
+    return sampling, noise

@@ -75,6 +75,12 @@ class VarianceParts(NamedTuple):
     sampling: float
     noise: float
 
+    @property
+    def noise_share(self) -> float:
+        """The part of the variance that comes from privacy; 0 where there is none."""
+        both = self.sampling + self.noise
+        return self.noise / both if both > 0.0 else 0.0
+
     def __str__(self) -> str:
         both = self.sampling + self.noise
         if both == 0.0:

@@ -179,6 +179,15 @@ def test_strata_need_public_sizes():
     low, high = share.interval()
     assert low < true < high
     assert high - low < 0.1
+    # Each stratum has its own share, and its own part of all people.
+    women, men = 180 / 400, 180 / 330
+    drawing = 9_000**2 * (8_600 / 8_999) * women * (1 - women) / 400
+    drawing += 11_000**2 * (10_670 / 10_999) * men * (1 - men) / 330
+    parts = young.count().variance_parts()
+    assert parts.sampling == pytest.approx(drawing, rel=0.02)
+    assert 0 < parts.noise < parts.sampling
+    assert share.variance_parts().sampling == pytest.approx(parts.sampling / 20_000**2)
+    assert share.variance_parts().noise_share == pytest.approx(parts.noise_share)
     people = young.in_population().count().interval(of="population")
     assert people == pytest.approx([20_000 * low, 20_000 * high])
     with pytest.raises(IntervalError, match="must be public"):
@@ -193,7 +202,11 @@ def test_strata_need_public_sizes():
             .relative_count(of=drawn.where(sex="F"))
             .interval(of="population")
         ),
-        lambda: young.count().variance_parts(),
+        lambda: (
+            young.where(sex="F")
+            .relative_count(of=drawn.where(sex="F"))
+            .variance_parts()
+        ),
     ):
         with pytest.raises(IntervalError, match="stratified sample"):
             asked()
@@ -328,6 +341,22 @@ def test_questions_without_an_interval_are_refused():
     )
     with pytest.raises(InputError, match="records that all count"):
         mechanism.release(data, rng=1).sampled(SIMPLE)
+
+
+def test_every_group_has_its_two_parts():
+    groups = released().sampled(SIMPLE).group_by("sex").relative_count()
+    first, second = groups.variance_parts()
+    assert first == groups["F"].variance_parts()
+    assert 0 < second.noise_share < 1
+    assert VarianceParts(0.0, 0.0).noise_share == 0.0
+
+
+def test_designs_without_a_law_are_refused_by_their_reason():
+    for name in ("cluster", "two-stage", "raking", "quota"):
+        with pytest.raises(InputError) as problem:
+            released().sampled(name)
+        assert problem.value.way_out
+        assert "bf.sampling" not in str(problem.value)
 
 
 def test_parts_of_no_error_are_said():

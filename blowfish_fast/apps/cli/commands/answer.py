@@ -15,6 +15,7 @@ from blowfish_fast.apps.cli.options import (
     Overwrite,
     Question,
     ReleaseFile,
+    SampleWords,
     Together,
     with_options,
 )
@@ -40,6 +41,7 @@ def run_answer(
     path: ReleaseFile,
     asked: Question,
     chosen: Together,
+    sample: SampleWords = None,
     confidence: Confidence = 0.95,
     rounded: Annotated[
         bool,
@@ -62,6 +64,9 @@ def run_answer(
     Of a series: blowfish answer weekly.blowfish --last 4 --by age
 
     Of a map: blowfish answer grid.blowfish --by tracts.geojson:GEOID
+
+    Of a sample: blowfish answer survey.blowfish --sample simple:60000 --share --where
+    work=looking --of population
     """
     from blowfish_fast._support.validation import as_confidence
     from blowfish_fast.apps.cli import release_questions as questions
@@ -70,6 +75,7 @@ def run_answer(
         check_map_of_answers,
         write_answers,
     )
+    from blowfish_fast.apps.cli.population_questions import drawn_release
     from blowfish_fast.data.frames import Table
     from blowfish_fast.data.predicates import extent
 
@@ -86,6 +92,8 @@ def run_answer(
             beside = [outputs.read_release(other) for other in chosen.others]
             loaded = outputs.combined([loaded, *beside], chosen.how)
         release = questions.asked_table(loaded, asked)
+        if sample is not None:
+            release = drawn_release(release, sample, asked)
         if rounded:
             release = outputs.rounded(release)
         step("answering")
@@ -110,7 +118,7 @@ def run_answer(
         remark(f"written: {out}")
 
 
-HELD = {"low", "certified_low", "noise_low"}
+HELD = {"low", "certified_low", "noise_low", "population_low"}
 
 
 def _as_plain(

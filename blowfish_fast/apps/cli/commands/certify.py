@@ -114,6 +114,13 @@ def _answers(job: Job, release: Release, asked: Selected) -> Any:
     from blowfish_fast.apps.cli.release_questions import answer_question
 
     question = Question(**vars(asked))
+    if question.in_population:
+        raise InputError(
+            "a certificate says how far answers are off these records, not off the "
+            "population",
+            received="--of population",
+            way_out="Leave it out",
+        )
     if question.anything:
         workloads = answer_question(release, question).asked
         if len(workloads) > 1:

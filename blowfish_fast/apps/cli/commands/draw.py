@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from blowfish_fast.apps.cli.options import (
     Json,
     Overwrite,
     ReleaseFile,
+    SampleWords,
     refuse_existing,
 )
 from blowfish_fast.apps.cli.printing import show, spinner
@@ -118,6 +119,7 @@ def run_report(
     rounded: Annotated[
         bool, typer.Option("--round", help="Show whole counts, none negative, too.")
     ] = False,
+    sample: SampleWords = None,
     confidence: Confidence = 0.95,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -140,9 +142,8 @@ def run_report(
         outputs.check_file(kind, file, overwrite=overwrite)
     with _saved_release(path, next(iter(written.values())), confidence) as release:
         if out is not None:
-            outputs.write_report(
-                release, out, confidence, name=str(path), whole=rounded
-            )
+            terms: Any = {"name": str(path), "whole": rounded, "sample": sample}
+            outputs.write_report(release, out, confidence, **terms)
         if registry is not None:
             title = outputs.title_of(release)
             entry = filled_entry(release, title, str(path), ledger, curator)

@@ -151,6 +151,7 @@ def release_stated(
         "expected_error": choice.error,
         "error": choice.error_sentence,
         "extra_cells": facts.extra_cells,
+        "sample": None if facts.design is None else facts.design.describe(),
         "listed_orders": listed_orders(
             job.policy or "", facts.domain, facts.ledger_policy.domain
         ),
@@ -311,6 +312,9 @@ def _mechanism_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
     if extra:
         secret = f"{extra}: cells of their own, as secret as any value"
         pairs.append(("extra cells", secret))
+    if report["sample"]:
+        word = f"{report['sample']}, on your word; ask it with --of population"
+        pairs.append(("sample", word))
     if orders:
         note = (
             f"categories of {orders} are neighbours in the order in which they are "

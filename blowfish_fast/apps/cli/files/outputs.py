@@ -24,11 +24,12 @@ from blowfish_fast._support.optional import check_installed
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.accounting.series.saved import SavedSeries
 from blowfish_fast.apps.cli.files import map_outputs
+from blowfish_fast.apps.cli.files.page_tables import numbers_html, table_html
 from blowfish_fast.apps.cli.options import refuse_existing
 from blowfish_fast.apps.cli.parsing.domain import find_column
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.workload import asks_tables
-from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_number
+from blowfish_fast.apps.cli.printing import plain, plural
 from blowfish_fast.data.domain import is_wide
 from blowfish_fast.data.frames import Table, check_rows, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
@@ -318,6 +319,9 @@ class Outputs:
             release.save_tables(path, fitted=True, whole=self.whole, **terms)
             return
         table = cell_table(release, self.confidence, whole=self.whole)
+        from blowfish_fast.apps.cli.files.population_page import with_population
+
+        table = with_population(table, release, self.confidence)
         write_table(table, path, str(release.guarantee))
 
     def _save(self, release: Release | SavedSeries) -> str:
@@ -599,6 +603,7 @@ def write_report(
     *,
     name: str,
     whole: bool,
+    sample: str | None = None,
 ) -> None:
     """Write the page of a release, which it calls by `name`.
 
@@ -614,6 +619,8 @@ def write_report(
         What the page calls the file of the release.
     whole : bool
         Whether whole counts are shown, too.
+    sample : str, optional
+        How the records were drawn, in the words of ``--sample``.
     """
     if isinstance(release, LookRelease):
         from blowfish_fast.apps.cli.files.look_page import write_look
@@ -622,10 +629,17 @@ def write_report(
         return
     # Here, since a page needs every mechanism's words, and other commands do not.
     from blowfish_fast.apps.cli.explanations import explain_release
+    from blowfish_fast.apps.cli.files.population_page import (
+        population_section,
+        with_population,
+    )
+    from blowfish_fast.apps.cli.population_questions import drawn_release
 
     drawn, series = release, release if isinstance(release, SavedSeries) else None
     title = title_of(release)
     release = asked_release(release)
+    if sample is not None:
+        release = drawn_release(release, sample, None)
     _, sections = explain_release(release, name)
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(str(release.guarantee))}</p>"]
     if not release.private:
@@ -638,6 +652,7 @@ def write_report(
         for text in look_again(release)
     ]
     parts.append(_figure(drawn, confidence, title))
+    sections += population_section(release, confidence)
     parts += [_section(section) for section in sections]
     if isinstance(release, TablesRelease):
         parts += _first_tables(release, confidence, whole=whole)
@@ -645,9 +660,10 @@ def write_report(
         parts.append("<h2>The numbers</h2>")
         if series is None:
             table = cell_table(release, confidence, whole=whole)
+            table = with_population(table, release, confidence, MOST_ROWS)
         else:
             table = series_table(series, confidence)
-        parts.append(_numbers(table, "The numbers", MOST_ROWS))
+        parts.append(numbers_html(table, "The numbers", MOST_ROWS))
     parts += ["<h2>How to cite it</h2>", *_citation(release, drawn, title, name)]
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -687,7 +703,9 @@ def _section(section: Section) -> str:
     lines += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
     if section.rows:
         names, *rows = section.rows
-        lines.append(_table(list(names), [list(row) for row in rows], section.heading))
+        lines.append(
+            table_html(list(names), [list(row) for row in rows], section.heading)
+        )
     return "\n".join(lines)
 
 
@@ -712,7 +730,7 @@ def _first_tables(
         title = " x ".join(map(str, names))
         parts.append(f"<h3>{escape(title)}</h3>")
         table = release.lines_of(names, kinds, confidence)
-        parts.append(_numbers(table, title, FIRST_ROWS))
+        parts.append(numbers_html(table, title, FIRST_ROWS))
     rest = f"And {plural(more, 'more table')}. " if more > 0 else ""
     parts.append(
         f"<p>{rest}All of them stand whole in the folder or workbook that "
@@ -720,35 +738,6 @@ def _first_tables(
         "<code>release.save_tables</code> writes it again.</p>"
     )
     return parts
-
-
-def _numbers(table: Table, label: str, most: int) -> str:
-    names, rows = as_texts(table.columns, most)
-    more = len(table) - len(rows)
-    rest = f"\n<p>And {plural(more, 'more cell')}, in the release.</p>"
-    return _table(names, rows, label) + (rest if more > 0 else "")
-
-
-def _table(names: list[str], rows: list[list[str]], label: str) -> str:
-    kinds = [
-        "number" if all(reads_as_number(row[at]) for row in rows) else "text"
-        for at in range(len(names))
-    ]
-
-    def line(tag: str, texts: list[str]) -> str:
-        cells = [
-            f'<{tag} class="{kind}">{escape(text)}</{tag[:2]}>'
-            for text, kind in zip(texts, kinds, strict=True)
-        ]
-        return f"<tr>{''.join(cells)}</tr>"
-
-    head = line('th scope="col"', names)
-    body = "\n".join(line("td", row) for row in rows)
-    return (
-        f'<div class="wide" role="group" aria-label="{escape(label)}" tabindex="0">'
-        f'<table aria-label="{escape(label)}">\n<thead>{head}</thead>\n'
-        f"<tbody>\n{body}\n</tbody>\n</table></div>"
-    )
 
 
 def _citation(

@@ -19,6 +19,7 @@ from blowfish_fast.apps.cli.options import (
     PER_COLUMN,
     POLICY,
     PRIVACY,
+    SAMPLE,
     WORKLOAD,
     offer_choosers,
     offer_mechanisms,
@@ -37,6 +38,7 @@ from .job_words import (
     policy_words,
     workload_words,
 )
+from .sample_table import sample_words
 
 if TYPE_CHECKING:
     from blowfish_fast.measure.budgets import Budget, BudgetTerms
@@ -45,7 +47,7 @@ BEST = "best"
 EXAMPLE = "`blowfish release --example` prints one"
 ON_QUERIES = "queries"
 """What tables call noise on the stated queries themselves."""
-PANELS = {"data": DATA, "domain": DATA, "output": OUTPUT}
+PANELS = {"data": DATA, "domain": DATA, "sample": DATA, "output": OUTPUT}
 """Panel of the options that a table of the job file holds; else `PRIVACY`."""
 
 
@@ -70,6 +72,15 @@ def _are_rules(value: Any) -> bool:
     return _is_text(value) or by_column
 
 
+def _are_people(value: Any) -> bool:
+    by_level = isinstance(value, Mapping) and all(map(_is_whole, value.values()))
+    return _is_whole(value) or by_level
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(map(is_number, value))
+
+
 def _is_distance(value: Any) -> bool:
     return _is_truth(value) or is_number(value)
 
@@ -82,6 +93,8 @@ TEXTS = "a list of texts"
 SEVERAL = "a text, or a list of texts"
 RULES = "a text, or a table from columns to texts"
 HOW_FAR = "true, false or a number"
+PEOPLE = "a whole number, or a table from levels to whole numbers"
+NUMBERS = "a list of numbers"
 TAKES: dict[str, Callable[[Any], bool]] = {
     TEXT: _is_text,
     NUMBER: is_number,
@@ -91,6 +104,8 @@ TAKES: dict[str, Callable[[Any], bool]] = {
     SEVERAL: _is_several,
     RULES: _are_rules,
     HOW_FAR: _is_distance,
+    PEOPLE: _are_people,
+    NUMBERS: _are_numbers,
 }
 """Whether a value is what a name of a job file takes, by the words of messages."""
 BY_TYPE = {
@@ -230,6 +245,7 @@ class Job:
         "each.",
         "--blank",
     )
+    sample: str | None = _in("sample", **SAMPLE)
     policy: str | None = _in("policy", **POLICY)
     workload: str | None = _in("workload", **WORKLOAD)
     choose: str | None = _in(
@@ -512,6 +528,7 @@ class Job:
 IN_WORDS = {
     "domain": domain_words,
     "ledger_domain": domain_words,
+    "sample": sample_words,
     "workload": workload_words,
 }
 """Fields that take the words of a whole table of the file."""
@@ -542,6 +559,8 @@ KNOWN: dict[str, dict[str, str]] = {
     | {"size": WHOLE, "file": TEXT, "factors": TEXTS, "columns": RULES}
     | {"known": TEXTS, "presence": HOW_FAR},
     "policies": {},
+    "sample": {"drawn": TEXT, "population": PEOPLE, "replacement": TRUTH}
+    | {"rate": NUMBER, "column": TEXT, "weights": NUMBERS},
     "workload": {"kind": SEVERAL, "number": WHOLE, "ways": WHOLE}
     | {"file": TEXT, "columns": TEXTS},
 }

@@ -12,6 +12,8 @@ from .job import (
     HOW_FAR,
     KNOWN,
     NUMBER,
+    NUMBERS,
+    PEOPLE,
     PLACES,
     RULES,
     SEVERAL,
@@ -21,6 +23,7 @@ from .job import (
     WHOLE,
     Job,
 )
+from .sample_table import TAKEN
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 LIST_OF_TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -38,6 +41,13 @@ OF_WORDS: dict[str, dict[str, Any]] = {
         ]
     },
     HOW_FAR: {"type": ["boolean", "number"]},
+    PEOPLE: {
+        "anyOf": [
+            {"type": "integer"},
+            {"type": "object", "additionalProperties": {"type": "integer"}},
+        ]
+    },
+    NUMBERS: {"type": "array", "items": {"type": "number"}, "minItems": 1},
 }
 """What a name of a job file takes, as a schema."""
 
@@ -55,6 +65,23 @@ COLUMNS: dict[str, Any] = {
         ]
     },
 }
+
+
+SAMPLE_KEYS = {
+    "drawn": {
+        "enum": [*TAKEN],
+        "description": "How the records were drawn from a population, on your word.",
+    },
+    "population": {
+        "description": "How many people there are in all; by level where strata were "
+        "drawn. Left out: a superpopulation.",
+    },
+    "replacement": {"description": "Whether a person could be drawn twice."},
+    "rate": {"description": "The chance of everybody, where drawn = bernoulli."},
+    "column": {"description": "The column of strata, or of classes of weights."},
+    "weights": {"description": "How many people a record of each class stands for."},
+}
+"""What the keys of [sample] mean."""
 
 
 POLICIES: dict[str, Any] = {
@@ -96,6 +123,8 @@ def job_schema() -> dict[str, Any]:
             }
     for field, place in PLACES.items():
         tables[place.table]["properties"][place.name]["description"] = helps[field]
+    for key, meaning in SAMPLE_KEYS.items():
+        tables["sample"]["properties"][key] |= meaning
     limits = part_of_table("StatedBudget")["properties"]
     for key, limit in limits.items():
         # A file states numbers; how large they may be is the same everywhere.

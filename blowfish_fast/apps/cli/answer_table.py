@@ -1,0 +1,95 @@
+"""A table of answers, with what finds its intervals and says what these hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast.data.frames import cell_columns
+from blowfish_fast.release.grants import Scope
+from blowfish_fast.release.group_answers import GroupedAnswers
+from blowfish_fast.release.sampling.sampled_release import VarianceParts
+from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """A table, what its intervals hold at a confidence, and whether cells are cut."""
+
+    columns: dict[str, AnyArray]
+    bounds: Callable[..., FloatArray]
+    """Takes a confidence, and `of` which scope the intervals are."""
+    kind: Callable[[float], Scope]
+    sentence: Callable[[Scope, float], str]
+    asked: tuple[Workload | GroupedAnswers, ...]
+    """Whose errors a certificate is about."""
+    cuts_cells: bool = False
+    counts: tuple[str, AnyArray] | None = None
+    """The column that holds counts, and in which of its rows."""
+    noise_shares: Callable[[], list[VarianceParts]] | None = None
+    """Of answers about the population: what their variances are made of."""
+
+
+def query_columns(workload: Workload) -> dict[str, AnyArray]:
+    """Return columns that say what each query of a workload is."""
+    domain = workload.domain
+    if isinstance(workload, Identity):
+        places = np.unravel_index(np.arange(domain.size), domain.shape)
+        return cell_columns(domain, list(places))
+    if isinstance(workload, Ranges):
+        return {"from_cell": workload.starts, "to_cell": workload.ends}
+    if isinstance(workload, Prefixes):
+        return {"to_cell": np.arange(1, domain.size + 1)}
+    if isinstance(workload, Rectangles):
+        return {
+            f"{name}_{end}_cell": corner[:, axis]
+            for axis, name in enumerate(domain.column_names)
+            for end, corner in (("from", workload.starts), ("to", workload.ends))
+        }
+    return {"query": np.arange(workload.queries)}
+
+
+def group_columns(answers: list[GroupedAnswers]) -> dict[str, AnyArray]:
+    """Return columns that name the groups of answers, and the answers."""
+    tables = [answer.to_table(None).columns for answer in answers]
+    return {
+        name: np.concatenate([_join_pairs(table[name]) for table in tables])
+        for name in tables[0]
+    }
+
+
+def _join_pairs(column: AnyArray) -> AnyArray:
+    """Write pairs of edges, which stand beside single names, as one text."""
+    if column.dtype != object:
+        return column
+    words = [
+        f"{name[0]}..{name[1]}" if isinstance(name, tuple) else name for name in column
+    ]
+    return np.array(words, dtype=object)
+
+
+def counting_rows(
+    columns: dict[str, AnyArray], answers: list[GroupedAnswers]
+) -> tuple[str, AnyArray] | None:
+    """Return the column that counts records and the rows in which it does.
+
+    Parameters
+    ----------
+    columns : dict of ndarray
+        The columns of a table.
+    answers : list of GroupedAnswers
+        The answers in it, one after the other.
+
+    Returns
+    -------
+    tuple of str and ndarray of bool, or None
+        The name and the rows; None where nothing is counted.
+    """
+    name = "count" if "count" in columns else "estimate"
+    rows = np.repeat(
+        [answer.measure == "count" for answer in answers], list(map(len, answers))
+    )
+    return (name, rows) if rows.any() else None
