@@ -57,6 +57,9 @@ NOT_RUN_HERE: dict[str, str] = {
     ".venv/bin/pip install -q -e '.[web]' && .venv/bin/blowfish serve --demo": SERVES,
     "blowfish serve --folder /srv/explorer --database postgres://reader@db/clinic "
     "--tables tables.json": "needs a database; tests/explorer runs PostgreSQL",
+    "blowfish answer survey.blowfish --where work=looking --share --of population": (
+        "asks the reader's survey; tests/apps/cli/test_population_questions.py runs all"
+    ),
     "blowfish audit --quick": "minutes to an hour; the part audit of .ci/run",
     "blowfish audit --record docs/trust.json": (
         "an hour, and changes the README; tests/trust and tests/apps/cli run them"
