@@ -6,11 +6,20 @@ so that a speed-up that costs accuracy shows.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast import kernels, policies
+from blowfish_fast import (
+    Districts,
+    Domain,
+    Histogram,
+    Nested,
+    Nesting,
+    kernels,
+    policies,
+)
 from blowfish_fast.kernels.space import (
     box_buckets,
 )
@@ -21,7 +30,7 @@ from blowfish_fast.measure.selectors.partitions.kd_cells import median_costs
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
-from .common import EPSILON, Call, Timed, grid, rectangles, side, sizes
+from .common import EPSILON, SMALL, Call, Timed, grid, rectangles, side, sizes
 
 NAMES = ["quad_tree", "hybrid_tree", "uniform_grid", "adaptive_grid"]
 GRIDS = sizes(20, smallest=12)
@@ -131,3 +140,64 @@ class SpatialError:
             for seed in range(3)
         ]
         return float(np.mean(errors))
+
+
+def bent_squares(many: int) -> Districts:
+    """Return squares whose common borders are bent alike on both sides."""
+    across = side(many)
+    bends = np.sin(np.arange(9) * np.pi / 8) * 0.2
+
+    def line(x: int, y: int, east: int, north: int) -> list[tuple[float, float]]:
+        steps = np.arange(8) / 8
+        off = bends[:8] * (1 if (x + y) % 2 else -1)
+        return [
+            (x + step * east + bend * north, y + step * north + bend * east)
+            for step, bend in zip(steps, off, strict=True)
+        ]
+
+    shapes = []
+    for x in range(across):
+        for y in range(across):
+            bottom, right = line(x, y, 1, 0), line(x + 1, y, 0, 1)
+            top, left = line(x, y + 1, 1, 0), line(x, y, 0, 1)
+            ring = [*bottom, *right, (x + 1, y + 1), *top[:0:-1], *left[::-1]]
+            shapes.append({"type": "Polygon", "coordinates": [ring]})
+    system = "EPSG:2056"
+    return Districts.from_shapes(shapes, range(len(shapes)), system=system)
+
+
+class PointsIntoPolygons(Timed):
+    """A million points into about 3,000 districts; goal: below 1 CPU s."""
+
+    params: ClassVar[list[Any]] = [sizes(20, smallest=12)]
+
+    def prepare(self, points: int) -> Call:
+        districts = bent_squares(64 if SMALL else 3025)
+        far = side(len(districts.ids))
+        x, y = np.random.default_rng(1).uniform(-1, far + 1, (2, points))
+        place = Domain.from_polygons(districts)
+        table = {"x": x, "y": y}
+        return lambda: Histogram.from_records(place, table, outside="cell")
+
+
+class NestedRelease(Timed):
+    """Six levels of districts over up to a million blocks; goal: below .5 CPU s."""
+
+    params: ClassVar[list[Any]] = [sizes(20, smallest=12)]
+
+    def prepare(self, blocks: int) -> Call:
+        numbers = np.arange(blocks)
+        names = ["state", "county", "tract", "group", "block"]
+        cells = [max(blocks // 51, 2), 330, 13, 4, 1]
+        table = {name: numbers // size for name, size in zip(names, cells, strict=True)}
+        for above, name in pairwise(names):
+            # Districts lie inside those above.
+            table[name] = table[above] * blocks + table[name]
+        nest = Nesting.from_columns(table, names)
+        policy = policies.AddRemove(nest.domain)
+        asked = nest.workload(**dict.fromkeys(names, 1.0))
+        mechanism = Nested(policy, asked, epsilon=1)
+        people = Histogram(
+            nest.domain, np.random.default_rng(1).poisson(12, nest.domain.size)
+        )
+        return lambda: mechanism.release(people)

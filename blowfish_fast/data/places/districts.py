@@ -41,6 +41,9 @@ METRE_STEP = 1e-3
 LARGEST_PRODUCT = 2.0**62
 """Products of coordinate differences stay below 2^63, with room for rounding."""
 
+LARGEST_ID = 2**52
+"""Whole numbers below it are exact as floats, one more among them."""
+
 STRAY = "(outside)"
 
 
@@ -313,6 +316,34 @@ class Districts:
         ids[~placeable.reshape(-1)] = None
         return ids
 
+    def numbered_column(self, x: Any, y: Any) -> AnyArray | None:
+        """Return ids that are numbers as an array of numbers, which is counted sooner.
+
+        Parameters
+        ----------
+        x : array-like of float
+            Longitudes, or x.
+        y : array-like of float
+            Latitudes, or y.
+
+        Returns
+        -------
+        ndarray of int64 or float64, or None
+            The ids; a number that is none of them outside all districts, NaN without
+            coordinates. None where ids are no numbers, or too large for floats.
+        """
+        plain = all(type(id) is int and abs(id) < LARGEST_ID for id in self.ids)
+        if not plain:
+            return None
+        named = np.array([*self.ids, max(self.ids) + 1], dtype=np.int64)
+        ids: AnyArray = named[self.locate(x, y)]
+        placeable = np.isfinite(np.asarray(x, float)) & np.isfinite(
+            np.asarray(y, float)
+        )
+        if placeable.all():
+            return ids
+        return np.where(placeable.reshape(-1), ids, np.nan)
+
     @cached_property
     def _undirected(self) -> IntArray:
         """Edges with the left end first, the lower one where they go straight up."""
@@ -409,8 +440,9 @@ class Borders:
 
         Returns
         -------
-        ndarray of object
-            The ids; "(outside)" outside all districts, None without coordinates.
+        ndarray
+            The ids; outside all districts something that is none of them, and None
+            or NaN without coordinates.
 
         Raises
         ------
@@ -423,7 +455,8 @@ class Borders:
                 "of a domain does not hold",
                 way_out="Build it again: Domain.from_polygons(districts)",
             )
-        return self._districts.column(x, y)
+        numbers = self._districts.numbered_column(x, y)
+        return self._districts.column(x, y) if numbers is None else numbers
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Borders):

@@ -152,6 +152,32 @@ def test_other_borders_are_another_domain_and_files_keep_the_digest():
         bf.Domain.from_polygons(["A"])
 
 
+def test_ids_that_are_numbers_are_counted_alike():
+    shapes = [polygon(square(x, y)) for y in range(3) for x in range(3)]
+    codes = [7, 3, 100, 1, 2, 5, 6, 2**51, 8]
+    numbered = bf.Districts.from_shapes(shapes, codes)
+    named = bf.Districts.from_shapes(shapes, [str(code) for code in codes])
+    rng = np.random.default_rng(1)
+    whole = {"lon": rng.uniform(-0.5, 3.5, 500), "lat": rng.uniform(0, 3, 500)}
+    holed = {"lon": np.append(whole["lon"], np.nan), "lat": np.append(whole["lat"], 1)}
+    for points in (whole, holed):
+        estimates = []
+        for districts in (numbered, named):
+            place = bf.Domain.from_polygons(districts)
+            rules = {"outside": "cell", "missing": "cell"}
+            data = bf.Histogram.from_records(place, points, **rules)
+            laplace = bf.Laplace(bf.policies.AddRemove(data.domain), epsilon=1)
+            estimates.append(laplace.release(data, rng=1).estimate)
+        np.testing.assert_array_equal(*estimates)
+    assert named.numbered_column([0.5], [0.5]) is None
+    large = bf.Districts.from_shapes(shapes[:1], [2**60])
+    assert large.numbered_column([0.5], [0.5]) is None
+    outside = numbered.numbered_column([0.5, 9.0, np.nan], [0.5, 0.5, 0.5])
+    assert outside[0] == 7
+    assert outside[1] not in codes
+    assert np.isnan(outside[2])
+
+
 def test_nested_districts_over_polygons_release_by_level():
     place = bf.Domain.from_polygons(GRID, name="tract")
     table = {"county": ["x"] * 4 + ["y"] * 5, "tract": list("IHGFEDCBA")}

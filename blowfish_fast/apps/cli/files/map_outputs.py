@@ -44,10 +44,12 @@ def with_map_named(job: Job) -> Job:
     return replace(job, map=out, release=str(Path(out).with_suffix(".blowfish")))
 
 
-def districts_of(domain: Any) -> Districts | None:
-    """Return the polygons of the cells of a domain; None where they are not at hand."""
+def checked_map(path: Path, domain: Any) -> Districts | None:
+    """Return the polygons of a stated domain; refuse a map that cannot be written."""
     borders = domain.attributes[0].borders if domain.ndim == 1 else None
-    return None if borders is None else borders.districts
+    districts = None if borders is None else borders.districts
+    check_map(path, domain, districts)
+    return districts
 
 
 def check_map(path: Path, domain: Any, districts: Districts | None) -> None:

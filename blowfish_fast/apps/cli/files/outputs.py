@@ -227,7 +227,7 @@ class Outputs:
     """
 
     def __init__(self, job: Job, *, overwrite: bool) -> None:
-        if Path(job.release or "").suffix.lower() in map_outputs.ENDINGS:
+        if (job.release or "").lower().endswith(map_outputs.ENDINGS):
             job = map_outputs.with_map_named(job)
         self.many = asks_tables(job.workload)
         table = job.table or (FOLDER if self.many else None)
@@ -270,8 +270,7 @@ class Outputs:
         for kind, path in self.named.items():
             self._check_place(kind, path)
             if kind == "map":
-                self.districts = map_outputs.districts_of(workload.domain)
-                map_outputs.check_map(path, workload.domain, self.districts)
+                self.districts = map_outputs.checked_map(path, workload.domain)
             elif kind != "release":
                 check_file("tables" if kind == "table" and self.many else kind, path)
             if kind == "table" and path.suffix.lower() == ".xlsx":
@@ -299,7 +298,7 @@ class Outputs:
                     write_table(release.sample(), path, str(release.guarantee))
                 else:
                     shown: Any = {"name": files["release"], "whole": self.whole}
-                    write_report(release, path, self.confidence, **shown)
+                    write_report(release, path, sure, **shown)
                 files[kind] = str(path)
             except Exception as problem:
                 # Paid for and safe by now: whatever went wrong is told, not raised.
@@ -313,16 +312,15 @@ class Outputs:
         if isinstance(release, SavedSeries):
             table = series_table(release, self.confidence)
             write_table(table, path, str(series_release(release).guarantee))
-            return
-        if isinstance(release, TablesRelease):
+        elif isinstance(release, TablesRelease):
             terms: Any = {"confidence": self.confidence, "overwrite": self.overwrite}
             release.save_tables(path, fitted=True, whole=self.whole, **terms)
-            return
-        table = cell_table(release, self.confidence, whole=self.whole)
-        from blowfish_fast.apps.cli.files.population_page import with_population
+        else:
+            from blowfish_fast.apps.cli.files.population_page import with_population
 
-        table = with_population(table, release, self.confidence)
-        write_table(table, path, str(release.guarantee))
+            table = cell_table(release, self.confidence, whole=self.whole)
+            table = with_population(table, release, self.confidence)
+            write_table(table, path, str(release.guarantee))
 
     def _save(self, release: Release | SavedSeries) -> str:
         """Save the release; where its place has gone, save it in another."""
