@@ -12,7 +12,7 @@ from blowfish_fast.apps.description.shipped import schema_file, shipped_schema
 # The schema of a job holds parts of the other. Its module reads them when it is loaded,
 # so it is loaded second.
 MAKERS = {
-    "table": ("blowfish_fast.apps.explorer.schema_of_tables", "table_schema"),
+    "table": ("blowfish_fast.apps.explorer.questions", "table_schema"),
     "job": ("blowfish_fast.apps.cli.parsing.schemas", "job_schema"),
 }
 

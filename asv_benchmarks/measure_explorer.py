@@ -3,12 +3,17 @@
     python asv_benchmarks/measure_explorer.py [--seconds 60] [--postgres] [--json]
     python asv_benchmarks/measure_explorer.py --browsers [--seconds 60] [--json]
 
+    python asv_benchmarks/measure_explorer.py --batches [--json]
+
 Answers: questions on 4096 bins of 100,000 records, after the first of each kind, and
 the trade-off curve of 256 cells, in the processor's time. Parts: what one answer on 256
 bins is made of, without HTTP. Load: a server of its own, requests that ask nothing, and
 32 analysts over HTTP, each with new questions on 256 bins for `--seconds`, in answers
 per second and per second of the server's processor; with `--postgres` the database is
 stopped and started twice meanwhile, and what is charged is held against what arrived.
+
+`--batches` alone measures answers on 256 bins without HTTP, one by one and in batches
+of 32 that take turns, by the clock and by the processor: the median of nine rounds.
 
 `--browsers` alone measures what pages send. Each of 32 analysts is logged in with a
 cookie and goes through what the page asks for around one answer: the price, the answer,
@@ -21,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import http.client
+import itertools
 import json
 import statistics
 import subprocess
@@ -45,6 +51,7 @@ from blowfish_fast.release.file import Release
 
 RECORDS = 100_000
 ANALYSTS = 32
+BATCH = 32
 PRICE = Fraction(1, 10_000)
 
 
@@ -103,7 +110,7 @@ PARTS = {
     "write the release": (Release, "to_bytes"),
     "numbers and intervals": (exploration, "answer_from"),
     "charge": (Journal, "reserve"),
-    "store": (Journal, "store"),
+    "store": (Journal, "store_together"),
     "look up": (Journal, "find"),
 }
 """Functions that take most of an answer, none of which calls another one."""
@@ -139,6 +146,41 @@ def answer_parts(engine: Database, folder: Path, answers: int = 300) -> dict[str
     asked.ledger.close()
     each = {name: round(1000 * spent[name] / answers, 2) for name in PARTS}
     return {"one answer on 256 bins, ms": round(1000 * whole / answers, 2), **each}
+
+
+def batch_rates(engine: Database, folder: Path, rounds: int = 9) -> Iterator[dict]:
+    """Yield answers a second, one by one and in batches of 32, in the same minutes."""
+    asked = Explorer(
+        described("narrow", 256), engine, epsilon=1000, ledger=folder / "batch.ledger"
+    )
+    one = question("histogram", "narrow", epsilon=float(PRICE))
+    numbers = itertools.count()
+
+    def alone() -> None:
+        for _ in range(BATCH):
+            asked.ask(one, request=f"{next(numbers)}")
+
+    def together() -> None:
+        asked.ask([one] * BATCH, request=[f"{next(numbers)}" for _ in range(BATCH)])
+
+    ways = {"one by one": alone, "in batches of 32": together}
+    clocks = {name: ([], []) for name in ways}
+    for number in range(rounds + 2):
+        for name, way in ways.items():
+            wall, work = time.perf_counter(), time.process_time()
+            for _ in range(3):
+                way()
+            # The first two rounds warm up.
+            if number >= 2:
+                clocks[name][0].append(time.perf_counter() - wall)
+                clocks[name][1].append(time.process_time() - work)
+    asked.ledger.close()
+    for name, (walls, works) in clocks.items():
+        yield {
+            "answers": name,
+            "a second": round(3 * BATCH / statistics.median(walls)),
+            "a second of the processor": round(3 * BATCH / statistics.median(works)),
+        }
 
 
 def curve_times(engine: Database) -> Iterator[dict[str, Any]]:
@@ -376,7 +418,11 @@ def postgres(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def measured(
-    folder: Path, seconds: float, with_postgres: bool, pages_only: bool
+    folder: Path,
+    seconds: float,
+    with_postgres: bool,
+    pages_only: bool,
+    batches_only: bool,
 ) -> Iterator[dict]:
     import duckdb
 
@@ -389,6 +435,10 @@ def measured(
         yield browsers(folder / "state", str(path), seconds)
         return
     engine = Database.connect(path)
+    if batches_only:
+        yield from batch_rates(engine, folder)
+        engine.close()
+        return
     yield from answer_times(engine, folder)
     yield from curve_times(engine)
     yield answer_parts(engine, folder)
@@ -404,10 +454,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--browsers", action="store_true")
+    parser.add_argument("--batches", action="store_true")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
-        asked = (chosen.seconds, chosen.postgres, chosen.browsers)
+        only = (chosen.browsers, chosen.batches)
+        asked = (chosen.seconds, chosen.postgres, *only)
         for row in measured(Path(made), *asked):
             words = ", ".join(f"{name} {value}" for name, value in row.items())
             sys.stdout.write((json.dumps(row) if chosen.json else words) + "\n")

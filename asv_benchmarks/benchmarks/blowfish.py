@@ -1,11 +1,15 @@
 """The Blowfish mechanisms and the ledger, at the sizes that are promised for them.
 
 Whole releases of the ordered mechanisms on 2^20 cells, clustering of many points, and
-one charge on a ledger that already holds many: a charge must not grow with the past.
+one charge on a ledger that already holds many: a charge must not grow with the past;
+32 small releases through a ledger on disk, one by one and charged together.
 """
 
 from __future__ import annotations
 
+import itertools
+import tempfile
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -61,3 +65,25 @@ class Charge(Timed):
         for _ in range(charges):
             ledger.release(laplace, counts)
         return lambda: ledger.release(laplace, counts)
+
+
+class Batch(Timed):
+    """32 small releases through a ledger on disk: two commits for each, or for all."""
+
+    params: ClassVar[list[str]] = ["one by one", "together"]
+
+    def prepare(self, how: str) -> Call:
+        domain = Domain(16)
+        policy = Full(domain)
+        self.folder = tempfile.TemporaryDirectory()
+        path = Path(self.folder.name) / "batch.ledger"
+        ledger = Ledger(path, epsilon=10**6, policy=policy)
+        laplace = Laplace(policy, Identity(domain), epsilon=EPSILON)
+        counts, numbers = np.arange(16), itertools.count()
+
+        def named() -> list[tuple[Any, ...]]:
+            return [(laplace, counts, f"{next(numbers)}") for _ in range(32)]
+
+        if how == "together":
+            return lambda: ledger.release_together(named())
+        return lambda: [ledger.release(*request) for request in named()]

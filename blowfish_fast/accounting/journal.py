@@ -79,6 +79,51 @@ class Charge(NamedTuple):
     state: State
 
 
+class Reservation(NamedTuple):
+    """What is to be charged, as `Journal.reserve_together` takes it.
+
+    Attributes
+    ----------
+    request : str
+        The name of the request.
+    cost : int
+        Units.
+    terms : int
+        The entry that the request was judged by.
+    content : dict[str, object]
+        What the log says about it.
+    analyst : str, optional
+        Whose allotment pays.
+    commitment : dict[str, object], optional
+        The commitment to the key of the draw that follows.
+    """
+
+    request: str
+    cost: int
+    terms: int
+    content: dict[str, Any]
+    analyst: str | None = None
+    commitment: dict[str, Any] | None = None
+
+
+class ChargeOutcome(NamedTuple):
+    """What a charge has come to, as `Journal.store_together` takes it.
+
+    Attributes
+    ----------
+    request : str
+        The name of the request.
+    answers : Sequence[bytes] or None
+        The bytes of the answers; None records that they were returned.
+    commitment : str, optional
+        The commitment to the key that they were drawn with.
+    """
+
+    request: str
+    answers: Sequence[bytes] | None
+    commitment: str | None = None
+
+
 class Journal:
     """Charges and answers in one SQLite file, or in memory.
 
@@ -161,6 +206,14 @@ class Journal:
         """Return the charge of a request, if there is one. O(log n)."""
         with self._statement() as connection:
             return _find(connection, request)
+
+    def find_all(self, requests: Sequence[str]) -> dict[str, Charge]:
+        """Return the charges of several requests, as of one moment, by name."""
+        # One statement, which sees the file as it is at one moment.
+        named = "AND c.request IN (SELECT value FROM json_each(?))"
+        with self._statement() as connection:
+            charges = _charges(connection, named, json.dumps(list(requests)))
+            return {charge.request: charge for charge in charges}
 
     def has_charges(self) -> bool:
         """Return whether anything was ever charged: the terms are frozen then."""
@@ -279,40 +332,81 @@ class Journal:
         LedgerError
             If the terms have changed meanwhile.
         """
+        asked = Reservation(request, cost, terms, content, analyst, commitment)
+        return self._commits.run(lambda connection: self._charge(connection, asked))
 
-        def charge(connection: sqlite3.Connection) -> Charge:
-            earlier = _find(connection, request)
-            if earlier is None or earlier.state == "reserved":
-                _refuse_other_people(connection, content.get("person"))
-            if earlier is not None:
-                if commitment is not None and earlier.state == "reserved":
-                    _commit_again(connection, request, commitment)
-                return earlier
+    def reserve_together(self, reservations: Sequence[Reservation]) -> list[Charge]:
+        """Check and charge several requests in one commit: all of them, or none.
+
+        Parameters
+        ----------
+        reservations : Sequence[Reservation]
+            What is charged, each under a name of its own. What was charged before is
+            not charged again.
+
+        Returns
+        -------
+        list of Charge
+            The charges that stand, in the same order.
+
+        Raises
+        ------
+        BudgetError
+            If too little remains for all of them.
+        LedgerError
+            If the terms have changed meanwhile.
+        """
+
+        def charge(connection: sqlite3.Connection) -> list[Charge]:
+            # Said of the sum: of one after another, a refusal would name what remains
+            # after charges that are undone by it.
+            dues: dict[str | None, int] = {}
+            for asked in reservations:
+                if _find(connection, asked.request) is None:
+                    dues[asked.analyst] = dues.get(asked.analyst, 0) + asked.cost
             standing = _standing(connection)
-            if standing.terms != terms:
-                raise LedgerError(
-                    f"the terms of {self.name} changed while the request was checked; "
-                    "nothing was charged. Ask again"
-                )
-            series = content.get("series")
-            due = cost
-            if series is not None:
-                contents = (charge.content for charge in _charges(connection, ""))
-                due = series_due(contents, series, cost)
-            if "refines" in content:
-                due = _refined_due(connection, content, cost)
-            _refuse_overdraft(due, standing, self.currency, "")
-            noted = {"time": file.time_now(), **content}
-            if commitment is not None:
-                noted["commitment"] = commitment
-            if analyst is not None:
-                noted["analyst"] = analyst
-                _charge_allotment(connection, analyst, due, self.currency)
-            connection.execute("UPDATE budget SET spent = spent + ?", (due,))
-            number = file.append_entry(connection, "charge", request, due, noted)
-            return Charge(number, request, due, noted, "reserved")
+            _refuse_overdraft(sum(dues.values()), standing, self.currency, "")
+            for analyst, due in dues.items():
+                share = None if analyst is None else _allotment(connection, analyst)
+                if share is not None:
+                    _refuse_overdraft(due, share, self.currency, f"{analyst}'s ")
+            return [self._charge(connection, asked) for asked in reservations]
 
         return self._commits.run(charge)
+
+    def _charge(self, connection: sqlite3.Connection, asked: Reservation) -> Charge:
+        """Charge one request within a transaction, unless it was charged before."""
+        request, cost, terms, content, analyst, commitment = asked
+        earlier = _find(connection, request)
+        if earlier is None or earlier.state == "reserved":
+            _refuse_other_people(connection, content.get("person"))
+        if earlier is not None:
+            if commitment is not None and earlier.state == "reserved":
+                _commit_again(connection, request, commitment)
+            return earlier
+        standing = _standing(connection)
+        if standing.terms != terms:
+            raise LedgerError(
+                f"the terms of {self.name} changed while the request was checked; "
+                "nothing was charged. Ask again"
+            )
+        series = content.get("series")
+        due = cost
+        if series is not None:
+            contents = (charge.content for charge in _charges(connection, ""))
+            due = series_due(contents, series, cost)
+        if "refines" in content:
+            due = _refined_due(connection, content, cost)
+        _refuse_overdraft(due, standing, self.currency, "")
+        noted = {"time": file.time_now(), **content}
+        if commitment is not None:
+            noted["commitment"] = commitment
+        if analyst is not None:
+            noted["analyst"] = analyst
+            _charge_allotment(connection, analyst, due, self.currency)
+        connection.execute("UPDATE budget SET spent = spent + ?", (due,))
+        number = file.append_entry(connection, "charge", request, due, noted)
+        return Charge(number, request, due, noted, "reserved")
 
     def end_series(self, name: str, why: str) -> None:
         """Note that a series releases nothing any more; a second time changes nothing.
@@ -432,36 +526,29 @@ class Journal:
             False, with the older ones left in place, if there are some: one draw may
             leave.
         """
-        digests = None
-        if answers is not None:
-            digests = [
-                hashlib.sha256(answer_bytes).hexdigest() for answer_bytes in answers
-            ]
-        noted: dict[str, Any] = {"sha256": digests}
-        if commitment is not None:
-            noted["commitment"] = commitment
+        (first,) = self.store_together([ChargeOutcome(request, answers, commitment)])
+        return first
 
-        def keep(connection: sqlite3.Connection) -> bool:
-            charged, answered = (
-                connection.execute(
-                    f"SELECT 1 FROM log WHERE kind = '{kind}' AND request = ?",
-                    (request,),
-                ).fetchone()
-                for kind in ("charge", "answer")
-            )
-            assert charged, "an answer without a charge"
-            if answered:
-                return False
-            entry = file.append_entry(connection, "answer", request, 0, noted)
-            connection.executemany(
-                "INSERT INTO answer VALUES (?, ?, ?, ?)",
-                (
-                    (entry, part, piece, content)
-                    for part, answer in enumerate(answers or ())
-                    for piece, content in enumerate(_pieces(answer))
-                ),
-            )
-            return True
+    def store_together(self, outcomes: Sequence[ChargeOutcome]) -> list[bool]:
+        """Store the answers of several reserved requests in one commit.
+
+        Parameters
+        ----------
+        outcomes : Sequence[ChargeOutcome]
+            What each charge has come to.
+
+        Returns
+        -------
+        list of bool
+            For each, as `store` returns it.
+        """
+        noted = [_noted(outcome) for outcome in outcomes]
+
+        def keep(connection: sqlite3.Connection) -> list[bool]:
+            return [
+                _keep(connection, outcome, about)
+                for outcome, about in zip(outcomes, noted, strict=True)
+            ]
 
         return self._commits.run(keep)
 
@@ -827,6 +914,43 @@ def _has_table(connection: sqlite3.Connection, name: str) -> bool:
     """Return whether a table that is made when it is needed is there."""
     named = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,))
     return named.fetchone() is not None
+
+
+def _noted(outcome: ChargeOutcome) -> dict[str, Any]:
+    """Return what the log says of answers: their digests, and how they were drawn."""
+    digests = None
+    if outcome.answers is not None:
+        digests = [hashlib.sha256(answer).hexdigest() for answer in outcome.answers]
+    noted: dict[str, Any] = {"sha256": digests}
+    if outcome.commitment is not None:
+        noted["commitment"] = outcome.commitment
+    return noted
+
+
+def _keep(
+    connection: sqlite3.Connection, outcome: ChargeOutcome, noted: dict[str, Any]
+) -> bool:
+    """Store answers within a transaction; False if there are some already."""
+    charged, answered = (
+        connection.execute(
+            f"SELECT 1 FROM log WHERE kind = '{kind}' AND request = ?",
+            (outcome.request,),
+        ).fetchone()
+        for kind in ("charge", "answer")
+    )
+    assert charged, "an answer without a charge"
+    if answered:
+        return False
+    entry = file.append_entry(connection, "answer", outcome.request, 0, noted)
+    connection.executemany(
+        "INSERT INTO answer VALUES (?, ?, ?, ?)",
+        (
+            (entry, part, piece, content)
+            for part, answer in enumerate(outcome.answers or ())
+            for piece, content in enumerate(_pieces(answer))
+        ),
+    )
+    return True
 
 
 def _pieces(answer: bytes) -> Iterator[memoryview]:

@@ -51,13 +51,15 @@ from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
 from blowfish_fast.workloads import Workload
 
 from .composition import Region, check_regions, currency_of, parallel_by_ids
-from .journal import Charge, Journal
-from .recipients import DrawSecret, Recipient, keys_beside, read_public_key
+from .journal import Charge, ChargeOutcome, Journal
+from .recipients import Recipient, keys_beside, read_public_key
 from .refinements import refined_name, refuse_refinement
 from .request import (
     FAILED_DRAW,
     RULES,
     DrawnAnswers,
+    NamedRequest,
+    PendingDraw,
     RandomLike,
     RequestPart,
     as_label,
@@ -69,17 +71,19 @@ from .request import (
     check_room,
     check_same,
     check_seed,
-    describe_parts,
+    described_request,
     draw_parts,
     infeasible,
     is_public,
-    measures_once,
+    new_draw_key,
     people_of,
     price_in,
+    read_named,
     read_release,
     refusal,
     refuse_currency,
     say_version,
+    settle_together,
 )
 from .statements import (
     Entry,
@@ -379,6 +383,66 @@ class Ledger(HasBudget):
         )
         return answer
 
+    def release_together(
+        self,
+        requests: Sequence[NamedRequest | tuple[Any, ...]],
+        *,
+        rng: RandomLike | None = None,
+        analyst: str | None = None,
+    ) -> list[Release]:
+        """Charge several requests in one commit, draw them, and store them in another.
+
+        Their costs add up. All of them are charged, or none; each has a charge of its
+        own, and is asked again under its own name, alone or with others. Waiting for
+        the disk is most of a small release, and is done twice for all.
+
+        Parameters
+        ----------
+        requests : sequence of (mechanism, data, name)
+            At least one, each under a name of its own; a note, a snapshot and whether
+            you vouch may follow, as for `release`.
+        rng : int or numpy Generator, optional
+            A seed, for experiments: refused by a ledger on disk.
+        analyst : str, optional
+            Whose allotment pays, beside the budget.
+
+        Returns
+        -------
+        list of Release
+            The answers, in the order of the requests, which the ledger has stored.
+
+        Raises
+        ------
+        BudgetError
+            If the sum is more than what is left; nothing is charged.
+        PolicyError
+            If one mechanism promises less than the ledger's policy asks for.
+        FailedDrawError
+            If the noise of one could not be drawn. All charges stand and the other
+            answers are stored: `replay` returns them.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.AddRemove(bf.Domain(2))
+        >>> ledger = bf.Ledger(epsilon=1, policy=policy)
+        >>> mechanism = bf.Laplace(policy, epsilon="0.2")
+        >>> days = [(mechanism, [3, 4], "Monday"), (mechanism, [5, 1], "Tuesday")]
+        >>> releases = ledger.release_together(days)
+        >>> len(releases), float(ledger.spent)
+        (2, 0.4)
+        >>> again = ledger.replay("Tuesday")
+        >>> again.estimate.tolist() == releases[1].estimate.tolist()
+        True
+        """
+        asked = read_named(requests)
+        terms = self._terms()
+        for mechanism in {
+            id(request.mechanism): request.mechanism for request in asked
+        }.values():
+            check_policy(mechanism, terms.policy)
+        return settle_together(self, asked, terms, rng, analyst)
+
     def refine(
         self,
         request: str,
@@ -677,6 +741,33 @@ class Ledger(HasBudget):
         """Return the charge of a request; None if there is none. O(log n)."""
         charge = self._journal.find(as_request(request))
         return None if charge is None else Entry.of(charge, self.currency)
+
+    def entries(self, requests: Sequence[str]) -> dict[str, Entry]:
+        """Return the charges of several requests, by name; those without are left out.
+
+        Parameters
+        ----------
+        requests : sequence of str
+            Their names.
+
+        Returns
+        -------
+        dict of Entry
+            What `entry` returns for each, all as of one moment.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.AddRemove(bf.Domain(2))
+        >>> ledger = bf.Ledger(epsilon=1, policy=policy)
+        >>> release = ledger.release(bf.Laplace(policy, epsilon=1), [3, 4], "March")
+        >>> list(ledger.entries(["March", "May"]))
+        ['March']
+        """
+        charges = self._journal.find_all([as_request(name) for name in requests])
+        return {
+            name: Entry.of(charge, self.currency) for name, charge in charges.items()
+        }
 
     def _entry_of(self, release: Release) -> Entry | None:
         """Return the charge that a release was drawn under, by this object, if any."""
@@ -1037,12 +1128,7 @@ class Ledger(HasBudget):
         check_seed(rng, on_disk=self.path is not None)
         check_progress(progress)
         report = progress or (lambda _step: None)
-        content = describe_parts(parts, together)
-        content["snapshot"] = as_label(snapshot)
-        if note is not None:
-            with malformed_as(InputError, "a note is a mapping of plain values"):
-                content["note"] = dict(note)
-                json.dumps(content["note"], sort_keys=True)
+        content = described_request(parts, together, note, snapshot)
         if version is not None:
             content["version"] = as_name(version, "a version")
         charge = self._journal.find(name)
@@ -1052,12 +1138,7 @@ class Ledger(HasBudget):
                 return self._replay(charge)
         report("checking")
         check_room(parts)
-        prices = [
-            part.times * self._price(part.mechanism)
-            for part in parts
-            if not is_public(part)
-        ]
-        cost = self.currency.charged(max(prices)) if prices else 0
+        cost = self._cost(parts)
         paid = 0
         if refines is not None:
             content["refines"], content["level"] = refines.request, cost
@@ -1072,17 +1153,10 @@ class Ledger(HasBudget):
         people = people_of(parts, together)
         if people is not None:
             content["person"] = people
-        # A new key for every attempt: the same noise on data that changed meanwhile
-        # would publish the exact difference.
         recipient = self._recipient()
         secret, committed = None, None
         if recipient is not None:
-            secret = DrawSecret.new(name)
-            committed = {
-                "sha256": secret.commitment,
-                "measured_once": [measures_once(part) for part in parts],
-                "snapshot": content["snapshot"],
-            }
+            secret, committed = new_draw_key(name, parts, content["snapshot"])
         charge = self._journal.reserve(
             name, cost, terms.entry, content, analyst, committed
         )
@@ -1095,8 +1169,9 @@ class Ledger(HasBudget):
                 recipient.seal(secret, name)
             report("drawing")
             # From here to the store nobody is told anything.
-            drawn = self._draw(parts, charge, content["snapshot"], rng, secret)
-            first = self._keep(charge, drawn, secret, named=request is not None)
+            pending = PendingDraw(charge, parts, content["snapshot"], secret)
+            drawn = self._draw(pending, rng)
+            (first,) = self._keep([pending], [drawn], named=request is not None)
         except BaseException as problem:
             problem.add_note(
                 f"{self.currency.words(charge.cost)} is charged and no answer has "
@@ -1108,6 +1183,15 @@ class Ledger(HasBudget):
         # If another attempt was faster, its answers are the outcome of the charge.
         return drawn.published() if first else self._replay(charge)
 
+    def _cost(self, parts: list[RequestPart]) -> int:
+        """Return what a request costs, in units: public parts are free."""
+        prices = [
+            part.times * self._price(part.mechanism)
+            for part in parts
+            if not is_public(part)
+        ]
+        return self.currency.charged(max(prices)) if prices else 0
+
     def _recipient(self) -> Recipient | None:
         """Return whoever was named, by this object or another, to open later draws."""
         public = None if self.path is None else self._journal.recipient()
@@ -1115,23 +1199,16 @@ class Ledger(HasBudget):
             return None
         return Recipient(public, keys_beside(self.path))
 
-    def _draw(
-        self,
-        parts: list[RequestPart],
-        charge: Charge,
-        label: str,
-        rng: RandomLike | None,
-        secret: DrawSecret | None,
-    ) -> DrawnAnswers:
+    def _draw(self, pending: PendingDraw, rng: RandomLike | None) -> DrawnAnswers:
         """Draw every part and pack it, unseen; a failure is an outcome as well."""
         on_disk = self.path is not None
 
         def draw() -> DrawnAnswers:
-            answers = draw_parts(parts, rng, secret)
+            answers = draw_parts(pending.parts, rng, pending.secret)
             for answer in answers:
                 # Of this draw: an attempt that broke off may have read older data.
-                say_version(answer, label)
-                self._paid[answer] = charge
+                say_version(answer, pending.label)
+                self._paid[answer] = pending.charge
             # In memory: a draw that is not stored yet may be drawn again, so a crash
             # must not leave it behind in some temporary file.
             files = [answer.to_bytes() if on_disk else b"" for answer in answers]
@@ -1141,25 +1218,30 @@ class Ledger(HasBudget):
             return run_unseen(draw, secure=rng is None)
         except Exception as problem:
             shown = None if rng is None else problem
-            return DrawnAnswers(None, [FAILED_DRAW] * len(parts), shown)
+            return DrawnAnswers(None, [FAILED_DRAW] * len(pending.parts), shown)
 
     def _keep(
-        self,
-        charge: Charge,
-        drawn: DrawnAnswers,
-        secret: DrawSecret | None,
-        *,
-        named: bool,
-    ) -> bool:
-        """Store what was drawn; return False if another attempt was faster."""
+        self, pending: list[PendingDraw], drawn: list[DrawnAnswers], *, named: bool
+    ) -> list[bool]:
+        """Store what was drawn; False for each where another attempt was faster."""
         # In memory the releases themselves are kept; the journal notes only that.
-        files = drawn.files if named or self.path is not None else None
+        outcomes = [
+            ChargeOutcome(
+                waiting.charge.request,
+                answers.files if named or self.path is not None else None,
+                None if waiting.secret is None else waiting.secret.commitment,
+            )
+            for waiting, answers in zip(pending, drawn, strict=True)
+        ]
         # On disk several answers are stored by one commit, so nobody waits alone.
         with self._lock if self.path is None else nullcontext():
-            drawn_under = None if secret is None else secret.commitment
-            first = self._journal.store(charge.request, files, drawn_under)
-            if first and self.path is None and named:
-                self._kept[charge.request] = drawn
+            first = self._journal.store_together(outcomes)
+            if self.path is None and named:
+                for outcome, answers, stored in zip(
+                    outcomes, drawn, first, strict=True
+                ):
+                    if stored:
+                        self._kept[outcome.request] = answers
         return first
 
     def _replay(self, charge: Charge) -> list[Release]:

@@ -24,7 +24,16 @@ from blowfish_fast.release.file import Release
 
 from .journal_file import held_folder, terms_beside
 from .ledger import Ledger
-from .request import RandomLike, RequestPart, as_place, check_mechanism, check_policy
+from .request import (
+    NamedRequest,
+    RandomLike,
+    RequestPart,
+    as_place,
+    check_mechanism,
+    check_policy,
+    read_named,
+    settle_together,
+)
 
 QUOTES = frozenset("\"'`[]")
 SCHEMAS = ("main", "public", "dbo")
@@ -309,17 +318,7 @@ class Population:
         read = [self._table(name) for name in names]
         check_mechanism(mechanism)
         check_vouched([mechanism], vouched=vouched, data=data)
-        bound = getattr(data, "bound", None)
-        if bound is None or bound.person != self.person:
-            raise PolicyError(
-                f"releases about these people are bounded by {self.person!r}, and a "
-                "join keeps that column",
-                received="data that do not say whose records they hold"
-                if bound is None
-                else f"data with {bound.words()}",
-                way_out=f'Count with person="{self.person}"; nothing was charged',
-                code="person_lost",
-            )
+        self._check_people(data)
         if len(read) == 1:
             check_policy(mechanism, read[0].policy)
         else:
@@ -336,6 +335,63 @@ class Population:
             snapshot=snapshot,
         )
         return answer
+
+    def release_together(
+        self,
+        table: str,
+        requests: Sequence[NamedRequest | tuple[Any, ...]],
+        *,
+        analyst: str | None = None,
+    ) -> list[Release]:
+        """Release several answers from one table; see `Ledger.release_together`.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table.
+        requests : sequence of (mechanism, data, name)
+            As for a ledger, with mechanisms and data as for `release`.
+        analyst : str, optional
+            Whose allotment pays, beside the budget.
+
+        Returns
+        -------
+        list of Release
+            The answers, which the ledger has stored.
+
+        Raises
+        ------
+        PolicyError
+            If data do not say whose records they hold, or a mechanism promises too
+            little.
+        BudgetError
+            If the sum is more than what is left; nothing is charged.
+        """
+        policy = self._table(table).policy
+        asked = read_named(requests)
+        for request in asked:
+            self._check_people(request.data)
+            check_policy(request.mechanism, policy)
+        terms = self.ledger._terms()._replace(policy=policy)
+        noted = [
+            request._replace(note={**(request.note or {}), "tables": [table]})
+            for request in asked
+        ]
+        return settle_together(self.ledger, noted, terms, None, analyst)
+
+    def _check_people(self, data: Any) -> None:
+        """Refuse data that are not bounded by the population's person."""
+        bound = getattr(data, "bound", None)
+        if bound is None or bound.person != self.person:
+            raise PolicyError(
+                f"releases about these people are bounded by {self.person!r}, and a "
+                "join keeps that column",
+                received="data that do not say whose records they hold"
+                if bound is None
+                else f"data with {bound.words()}",
+                way_out=f'Count with person="{self.person}"; nothing was charged',
+                code="person_lost",
+            )
 
     def _check_join(
         self, tables: Sequence[PeopleTable], mechanism: Mechanism, on: Sequence[str]

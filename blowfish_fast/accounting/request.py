@@ -6,21 +6,23 @@ refused; everything after it holds noisy values only. Prices: ``docs/proofs/zcdp
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from blowfish_fast._support.machine import check_memory
 from blowfish_fast._support.plug_ins import outside_parts
-from blowfish_fast._support.validation import quoted
+from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import (
     BlowfishError,
     BudgetError,
@@ -34,15 +36,16 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.measure.randomness import DrawKey, Randomness
 from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.release import HistogramRelease
 
 from .composition import Currency
 from .fingerprint import facts_of, question_digest
-from .journal import Charge
-from .recipients import DrawSecret
-from .statements import Entry
+from .journal import Charge, Journal, Reservation
+from .recipients import DrawSecret, Recipient
+from .statements import Entry, Terms
 
 RandomLike = int | np.random.Generator
 
@@ -87,6 +90,54 @@ class RequestPart(NamedTuple):
     """What a row of a series says of its weights; None for plain counts."""
 
 
+class NamedRequest(NamedTuple):
+    """One of several requests that are charged in one commit.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    data : object
+        The true counts.
+    request : str
+        The name of this question.
+    note : mapping, optional
+        Public plain values, which the log keeps beside the charge.
+    snapshot : str, optional
+        A public label of the version of the data.
+    vouched : bool
+        Your word for parts of the question from outside the package.
+    """
+
+    mechanism: Mechanism
+    data: Any
+    request: str
+    note: Mapping[str, Any] | None = None
+    snapshot: str | None = None
+    vouched: bool = False
+
+
+class PendingDraw(NamedTuple):
+    """A request that is charged and not drawn yet.
+
+    Attributes
+    ----------
+    charge : Charge
+        The charge that stands.
+    parts : list[RequestPart]
+        Mechanisms and their data.
+    label : str
+        The version of the data.
+    secret : DrawSecret or None
+        The key that the noise comes from, where a recipient may open it later.
+    """
+
+    charge: Charge
+    parts: list[RequestPart]
+    label: str
+    secret: DrawSecret | None
+
+
 class DrawnAnswers(NamedTuple):
     """What a charge has come to: answers and their files, or None for a failure."""
 
@@ -100,6 +151,25 @@ class DrawnAnswers(NamedTuple):
         if self.answers is None:
             raise FailedDrawError if self.shown is None else self.shown
         return list(self.answers)
+
+
+class DrawingLedger(Protocol):
+    """What `settle_together` needs of a ledger: the steps of one request."""
+
+    currency: Currency
+    _journal: Journal
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None in memory."""
+
+    def _cost(self, parts: list[RequestPart]) -> int: ...
+    def _recipient(self) -> Recipient | None: ...
+    def _draw(self, pending: PendingDraw, rng: RandomLike | None) -> DrawnAnswers: ...
+    def _keep(
+        self, pending: list[PendingDraw], drawn: list[DrawnAnswers], *, named: bool
+    ) -> list[bool]: ...
+    def _replay(self, charge: Charge) -> list[Release]: ...
 
 
 def refusal(mechanism: Mechanism, policy: Policy) -> str:
@@ -474,6 +544,48 @@ def as_place(path: Any) -> Path | None:
     return place
 
 
+def read_named(requests: Any) -> list[NamedRequest]:
+    """Read several requests that are charged together, and check who vouches.
+
+    Parameters
+    ----------
+    requests : sequence of NamedRequest or tuple
+        At least one, each under a name of its own.
+
+    Returns
+    -------
+    list[NamedRequest]
+        The requests, whose mechanisms are mechanisms of the package or vouched for.
+
+    Raises
+    ------
+    InputError
+        If they are none, or two have one name.
+    """
+    rule = "several requests are a list of (mechanism, data, name), at least one"
+    with malformed_as(InputError, rule):
+        asked = [NamedRequest(*request) for request in requests]
+    if not asked:
+        raise InputError(rule, received=quoted(requests))
+    for request in asked:
+        check_mechanism(request.mechanism)
+    names = [as_name(request.request, "a request") for request in asked]
+    if len(set(names)) < len(names):
+        raise InputError(
+            "requests that are charged together have different names",
+            received=quoted(names),
+            way_out="Name each question once. Nothing was charged",
+        )
+    # Each mechanism once with each kind of data: walking over one takes a while.
+    different = {
+        (id(request.mechanism), type(request.data), request.vouched): request
+        for request in asked
+    }
+    for request in different.values():
+        check_vouched([request.mechanism], vouched=request.vouched, data=request.data)
+    return asked
+
+
 def check_mechanism(mechanism: Any) -> None:
     """Refuse what is no mechanism."""
     if not isinstance(mechanism, Mechanism):
@@ -579,3 +691,189 @@ def read_release(answer: bytes) -> Any:
     if answer == FAILED_DRAW:
         raise FailedDrawError
     return Release.from_bytes(answer)
+
+
+def described_request(
+    parts: list[RequestPart],
+    together: str | None,
+    note: Mapping[str, Any] | None,
+    snapshot: str | None,
+) -> dict[str, Any]:
+    """Return what the log will say of a request, without a word about its data.
+
+    Parameters
+    ----------
+    parts : list[RequestPart]
+        Mechanisms and their data.
+    together : str or None
+        Why the parts cost no more than the largest; None where they are one.
+    note : mapping or None
+        Public plain values, which the log keeps beside the charge.
+    snapshot : str or None
+        A public label of the version of the data.
+
+    Returns
+    -------
+    dict[str, object]
+        Plain data.
+
+    Raises
+    ------
+    InputError
+        If the note is no plain data.
+    """
+    content = describe_parts(parts, together)
+    content["snapshot"] = as_label(snapshot)
+    if note is not None:
+        with malformed_as(InputError, "a note is a mapping of plain values"):
+            content["note"] = dict(note)
+            json.dumps(content["note"], sort_keys=True)
+    return content
+
+
+def new_draw_key(
+    name: str, parts: list[RequestPart], label: str
+) -> tuple[DrawSecret, dict[str, Any]]:
+    """Return the key of a draw that may be opened later, and the commitment to it.
+
+    A new key for every attempt: the same noise on data that changed meanwhile would
+    publish the exact difference.
+
+    Parameters
+    ----------
+    name : str
+        The name of the request.
+    parts : list[RequestPart]
+        Mechanisms and their data.
+    label : str
+        The version of the data.
+
+    Returns
+    -------
+    tuple
+        The key, and what the ledger keeps of it.
+    """
+    secret = DrawSecret.new(name)
+    committed = {
+        "sha256": secret.commitment,
+        "measured_once": [measures_once(part) for part in parts],
+        "snapshot": label,
+    }
+    return secret, committed
+
+
+def settle_together(
+    ledger: DrawingLedger,
+    requests: list[NamedRequest],
+    terms: Terms,
+    rng: RandomLike | None,
+    analyst: str | None,
+) -> list[Release]:
+    """Check all, reserve all, draw all, store all, return (Lemmas CO5 and HA4).
+
+    What is checked for one request is checked here for each, in the same order;
+    whatever refuses one of them refuses all, before the charge.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What pays.
+    requests : list[NamedRequest]
+        Different names, of mechanisms that the policy in force admits.
+    terms : Terms
+        What they were judged by.
+    rng : RandomLike or None
+        A seed, for experiments.
+    analyst : str or None
+        Whose allotment pays too.
+
+    Returns
+    -------
+    list[Release]
+        The answers, in the order of the requests.
+
+    Raises
+    ------
+    FailedDrawError
+        If one could not be drawn; all others are stored.
+    """
+    check_seed(rng, on_disk=ledger.path is not None)
+    # One stream for all: the same seed for each would draw the same noise.
+    source = None if rng is None else np.random.default_rng(rng)
+    contents, parts = dict[str, dict[str, Any]](), dict[str, list[RequestPart]]()
+    charges = ledger._journal.find_all([request.request for request in requests])
+    for request in requests:
+        name = request.request
+        asked = [RequestPart(request.mechanism, request.data)]
+        content = described_request(asked, None, request.note, request.snapshot)
+        if name in charges:
+            check_same(charges[name], content, ledger.currency)
+        if name not in charges or charges[name].state == "reserved":
+            contents[name], parts[name] = content, asked
+    drawn = dict[str, DrawnAnswers]()
+    if parts:
+        check_room([part for asked in parts.values() for part in asked])
+        costs = {name: ledger._cost(asked) for name, asked in parts.items()}
+        due = sum(cost for name, cost in costs.items() if name not in charges)
+        # First: whether something can be paid never depends on the data.
+        ledger._journal.check_affordable(due, analyst)
+        recipient = ledger._recipient()
+        reservations, secrets = list[Reservation](), dict[str, DrawSecret]()
+        for name, asked in parts.items():
+            for part in asked:
+                part.mechanism._counts(part.data)
+            people, content = people_of(asked, None), contents[name]
+            if people is not None:
+                content["person"] = people
+            committed = None
+            if recipient is not None:
+                label = content["snapshot"]
+                secrets[name], committed = new_draw_key(name, asked, label)
+            terms_and_payer = (terms.entry, content, analyst, committed)
+            reservations.append(Reservation(name, costs[name], *terms_and_payer))
+        for charge in ledger._journal.reserve_together(reservations):
+            check_same(charge, contents[charge.request], ledger.currency)
+            charges[charge.request] = charge
+        pending = [
+            PendingDraw(
+                charges[name], asked, contents[name]["snapshot"], secrets.get(name)
+            )
+            for name, asked in parts.items()
+            if charges[name].state == "reserved"
+        ]
+        drawn = _draw_together(ledger, pending, source, recipient)
+    # What was stored before, or by a faster attempt, is the outcome of its charge.
+    answers = [
+        drawn[request.request].published()
+        if request.request in drawn
+        else ledger._replay(charges[request.request])
+        for request in requests
+    ]
+    return [answer for (answer,) in answers]
+
+
+def _draw_together(
+    ledger: DrawingLedger,
+    pending: list[PendingDraw],
+    rng: np.random.Generator | None,
+    recipient: Recipient | None,
+) -> dict[str, DrawnAnswers]:
+    """Draw what is charged and store it; leave out where others were faster."""
+    try:
+        for waiting in pending:
+            if recipient is not None and waiting.secret is not None:
+                recipient.seal(waiting.secret, waiting.charge.request)
+        # From here to the store nobody is told anything.
+        drawn = [ledger._draw(waiting, rng) for waiting in pending]
+        first = ledger._keep(pending, drawn, named=True)
+    except BaseException as problem:
+        problem.add_note(
+            f"{len(pending)} requests are charged and no answer has left; the same "
+            "questions under the same names finish under these charges"
+        )
+        raise
+    return {
+        waiting.charge.request: answers
+        for waiting, answers, stored in zip(pending, drawn, first, strict=True)
+        if stored
+    }

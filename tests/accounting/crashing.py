@@ -72,7 +72,7 @@ def prepare(point, drawn):
             append_entry, lambda _c, kind, *_rest: kind == "answer"
         )
     elif point == "between store and return":
-        journal.Journal.store = dying_after(journal.Journal.store)
+        journal.Journal.store_together = dying_after(journal.Journal.store_together)
 
 
 def forked(action):
@@ -100,6 +100,44 @@ def points(folder):
             prepare(name, folder / f"{name}.drawn")
             with bf.Ledger(folder / name, epsilon=1, policy=FULL) as opened:
                 opened.release(mechanism(), COUNTS, "question")
+
+        _, status = os.waitpid(forked(action), 0)
+        assert os.WIFSIGNALED(status), name
+
+
+TOGETHER = ("Monday", "Tuesday", "Wednesday")
+
+
+def together(folder):
+    """Die once at each point of a batch: inside a commit, after its second entry."""
+
+    def second(kind):
+        entries = []
+
+        def is_second(_connection, written, *_rest):
+            entries.append(written)
+            return entries.count(kind) == 2
+
+        return is_second
+
+    points = {
+        "inside the reserve": lambda: second("charge"),
+        "inside the store": lambda: second("answer"),
+    }
+    names = (*points, "between reserve and draw", "between store and return")
+    for name in names:
+
+        def action(name=name):
+            if name in points:
+                journal_file.append_entry = dying_after(
+                    journal_file.append_entry, points[name]()
+                )
+            else:
+                prepare(name, folder / f"{name}.drawn")
+            with bf.Ledger(folder / name, epsilon=1, policy=FULL) as opened:
+                opened.release_together(
+                    [(mechanism(), COUNTS, day) for day in TOGETHER]
+                )
 
         _, status = os.waitpid(forked(action), 0)
         assert os.WIFSIGNALED(status), name

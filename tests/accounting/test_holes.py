@@ -39,7 +39,7 @@ def charged_everything():
     ledger.certify(release, COUNTS, cells, "mine", rng=1, epsilon=1)
     ledger.certify(release, COUNTS, cells, "c-q-1/epsilon = 1/1/1", rng=1, epsilon=1)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(journal.Journal, "store", None)
+        patched.setattr(journal.Journal, "store_together", None)
         with pytest.raises(TypeError):
             ledger.release(laplace(ABSENT), COUNTS, "broken", rng=1)
     return ledger

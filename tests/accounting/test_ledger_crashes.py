@@ -57,6 +57,29 @@ def test_a_kill_leaves_the_charge_and_a_retry_finishes_it(remains, point, state)
         assert same == (state == "stored")
 
 
+def test_a_kill_leaves_all_of_a_batch_charged_or_nothing(tmp_path):
+    run("together", tmp_path)
+    states = {
+        "inside the reserve": [],
+        "between reserve and draw": ["reserved"] * 3,
+        "inside the store": ["reserved"] * 3,
+        "between store and return": ["stored"] * 3,
+    }
+    asked = [(crashing.mechanism(), crashing.COUNTS, day) for day in crashing.TOGETHER]
+    for point, state in states.items():
+        with bf.Ledger(tmp_path / point) as ledger:
+            ledger.verify()
+            assert [entry.state for entry in ledger.history()] == state, point
+            assert ledger.spent == Fraction(len(state), 100)
+            # One alone finishes under its own charge, and the rest under theirs.
+            first = ledger.release(*asked[0])
+            releases = ledger.release_together(asked)
+            assert np.array_equal(releases[0].estimate, first.estimate)
+            assert [entry.state for entry in ledger.history()] == ["stored"] * 3
+            assert ledger.spent == Fraction(3, 100)
+            ledger.verify()
+
+
 def test_after_a_kill_the_charged_people_finish_and_others_are_refused_unpaid(tmp_path):
     run("of_people", tmp_path)
     mechanism = crashing.mechanism(policy=crashing.PERSONS)

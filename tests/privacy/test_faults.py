@@ -217,8 +217,8 @@ def kills(mechanism):
         yield f"call {number}", dying_at_call(number)
     yield "pack", dying_in(type(mechanism), "_published")
     yield "packed", dying_in(type(mechanism), "_published", after=True)
-    yield "store", dying_in(Journal, "store")
-    yield "stored", dying_in(Journal, "store", after=True)
+    yield "store", dying_in(Journal, "store_together")
+    yield "stored", dying_in(Journal, "store_together", after=True)
 
 
 def check_kills(mechanism, data, path):
@@ -482,7 +482,7 @@ def test_over_http_a_certificate_that_failed_is_logged_like_any_other(tmp_path):
 
 def test_over_http_a_store_that_breaks_off_is_finished_under_its_charge(tmp_path):
     with serving(tmp_path) as served, served.client("ann") as ann:
-        with patch.object(Journal, "store", side_effect=BranchError(SECRET)):
+        with patch.object(Journal, "store_together", side_effect=BranchError(SECRET)):
             first = ann.post("/api/ask", json={"question": PAID})
         assert (first.status_code, SECRET in first.text) == (500, False)
         second = ann.post("/api/ask", json={"question": PAID})

@@ -10,7 +10,6 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.accounting.statements import Entry
-from blowfish_fast.data.predicates import cell_name
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.release.file import Release
@@ -338,28 +337,20 @@ def _counted(layout: Layout) -> str:
 
 def _remarks(layout: Layout, release: Release) -> tuple[str, ...]:
     """Say what a question about one unfiltered attribute tells of its description."""
-    if len(layout.axes) != 1 or layout.bins > MOST_CELLS:
+    named = layout.named_bins if layout.bins <= MOST_CELLS else None
+    if named is None or release.domain.size != layout.bins:
         return ()
-    (axis,) = layout.axes
-    (attribute,) = axis.spec.domain().attributes
-    if axis.fails.any() or release.domain.size != layout.bins:
-        return ()
-    places = np.arange(axis.bins) if layout.labels is None else layout.labels
-    names: dict[int, Any] = {}
-    for cell in range(attribute.size):
-        place, name = int(places[axis.labels[cell]]), cell_name(attribute, cell)
-        first = names.setdefault(place, name)
-        if isinstance(first, tuple) and isinstance(name, tuple):
-            names[place] = (first[0], name[1])
     cells, all_records = Identity(release.domain), Total(release.domain)
     try:
-        bounds = release.intervals(cells, SURE, of="noise", together=True)
         ((low, high),) = release.intervals(all_records, SURE, of="noise").tolist()
+        if low <= 0.0:
+            # Nothing is a large share of what may be nothing.
+            return ()
+        bounds = release.intervals(cells, SURE, of="noise", together=True)
     except IntervalError:
         return ()
     estimates = release.answer(cells)
-    labels = [names[place] for place in range(layout.bins)]
-    column = ColumnCounts(attribute, labels, estimates, bounds, (low, high))
+    column = ColumnCounts(*named, estimates, bounds, (low, high))
     return tuple(column.remarks())
 
 
@@ -444,7 +435,7 @@ def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
             "Exact and free: no edge of the policy changes these numbers, so they are "
             "public."
         )
-    words = f"With {budget.words()}: {layout.table.promise(budget)}."
+    words = f"With {budget.words()}: {layout.promise(budget)}."
     if budget.power == 2:
         words += f" {odds_sentence(budget)}"
     accuracy = accuracy_words(layout)

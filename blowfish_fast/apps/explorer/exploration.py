@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NoReturn, cast, overload
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from blowfish_fast.release.file import Release
 
 from .amounts import answers_of_rows
 from .answers_given import Answer, accuracy_words, answer_from, answer_read
+from .batches import FailedAnswer, batched_outcomes
 from .catalog import TableSpec, as_table
 from .engines import Database
 from .frequent import threshold_words
@@ -64,24 +65,6 @@ from .truncation import LOSS, loss_name, plain_loss, true_losses
 
 MOST_AT_ONCE = 1000
 """Charges that are read together where several tables share a ledger."""
-
-
-class FailedAnswer(NamedTuple):
-    """A charge whose draw failed, as the log shows it.
-
-    Attributes
-    ----------
-    request : str
-        The name of the question in the ledger.
-    budget : Budget
-        What was charged, once.
-    replayed : bool
-        Whether it had been charged before.
-    """
-
-    request: str
-    budget: Budget
-    replayed: bool
 
 
 class Explorer:
@@ -395,27 +378,48 @@ class Explorer:
         asked = read_question(question)
         return self.planner.accuracy(self.table, asked, beta=beta, scope=scope)
 
+    @overload
     def ask(
-        self, question: Any, *, analyst: str | None = None, request: str | None = None
-    ) -> Answer:
+        self,
+        question: Mapping[str, Any] | Question,
+        *,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Answer: ...
+
+    @overload
+    def ask(
+        self,
+        question: Sequence[Mapping[str, Any] | Question],
+        *,
+        analyst: str | None = None,
+        request: Sequence[str | None] | None = None,
+    ) -> list[Answer]: ...
+
+    def ask(
+        self, question: Any, *, analyst: str | None = None, request: Any = None
+    ) -> Answer | list[Answer]:
         """Answer a question: charged once, replayed for free ever after.
 
-        Identical questions share one answer.
+        Identical questions share one answer. Several questions in a list are charged in
+        one commit, drawn, and stored in another: all of them, or none. Their prices add
+        up, and each is asked again by itself like any other.
 
         Parameters
         ----------
-        question : mapping or Question
+        question : mapping or Question, or a list of them
             What `read_question` takes.
         analyst : str, optional
             Whose allotment pays; by default the whole budget.
         request : str, optional
             A name of the caller's choice. Under a new name the same question is
             counted, drawn and charged anew; under the same name the stored answer
-            returns.
+            returns. For a list of questions it is a list of names, None among them for
+            questions without one.
 
         Returns
         -------
-        Answer
+        Answer or list of Answer
             Numbers, intervals and the promise; all of it is public.
 
         Raises
@@ -426,8 +430,32 @@ class Explorer:
             If the name belongs to another question, or the table is closed or
             changed.
         FailedDrawError
-            If the draw failed: that is what the charge has come to.
+            If the draw failed: that is what the charge has come to. In a list the other
+            answers are stored, and returned to whoever asks for each by itself.
+
+        Examples
+        --------
+        >>> import ibis
+        >>> database = ibis.duckdb.connect()
+        >>> rows = "select i % 90 as age, i % 3 as ward from range(450) as t(i)"
+        >>> visits = database.raw_sql(f"create table visits as {rows}")
+        >>> age = {"name": "age", "cells": {"start": 0, "stop": 90, "width": 10}}
+        >>> ward = {"name": "ward", "levels": [0, 1, 2]}
+        >>> table = {"name": "visits", "attributes": [age, ward]}
+        >>> explorer = Explorer(table, database, epsilon=1)
+        >>> asked = {"kind": "histogram", "table": "visits", "cost": {"epsilon": 0.1}}
+        >>> both = [{**asked, "attribute": name} for name in ("age", "ward")]
+        >>> [answer.values.size for answer in explorer.ask(both)]
+        [10, 4]
+        >>> float(explorer.ledger.spent), explorer.ask(both[0]).replayed
+        (0.2, True)
         """
+        if isinstance(question, list | tuple):
+            outcomes = self.outcomes(question, analyst=analyst, requests=request)
+            answers = [answer for answer in outcomes if isinstance(answer, Answer)]
+            if len(answers) < len(outcomes):
+                raise FailedDrawError
+            return answers
         outcome = self.outcome(question, analyst=analyst, request=request)
         if isinstance(outcome, FailedAnswer):
             raise FailedDrawError
@@ -462,7 +490,8 @@ class Explorer:
             self._refuse_other_question(entry, form, request)
             name = entry.request
         elif request is None and not self.closed:
-            answer = self._answer_from_past(form, asked, name, analyst)
+            reading = self._sufficient_reading(form, analyst)
+            answer = reading and self._answer_from_past(reading, asked, name, analyst)
             if answer is not None:
                 return answer
         if entry is not None and entry.state == "stored":
@@ -482,7 +511,7 @@ class Explorer:
             release = self.ledger.replay(name) if replayed else None
             if release is None:
                 if entry is None and not self.closed:
-                    self._check_affordable(name, plan.cost, analyst)
+                    self._check_affordable({name: plan.cost}, analyst)
                 release = self._release(plan, plan.mechanism, name, analyst, note)
         except FailedDrawError:
             charged = entry or self.ledger.entry(name)
@@ -493,6 +522,44 @@ class Explorer:
         if replayed and charged is not None:
             self._note_receipt(charged, asked, analyst)
         return in_asked_order(answer, asked)
+
+    def outcomes(
+        self,
+        questions: Sequence[Any],
+        *,
+        analyst: str | None = None,
+        requests: Sequence[str | None] | None = None,
+    ) -> list[Answer | FailedAnswer]:
+        """Return what `ask` does for a list; failed draws too, with their charges.
+
+        What must be paid is paid in one commit, by all or by none, and stored in
+        another. What stored answers tell is read from them, as they are before the
+        batch; answers of the same batch are not read for each other.
+
+        Parameters
+        ----------
+        questions : sequence of mappings or Questions
+            At least one, at most `MOST_QUESTIONS`.
+        analyst : str, optional
+            Whose allotment pays.
+        requests : sequence of str or None, optional
+            A name of the caller's choice for each, or None.
+
+        Returns
+        -------
+        list of Answer or FailedAnswer
+            What each charge has come to, in the order of the questions. The same
+            question a second time is replayed.
+
+        Raises
+        ------
+        QuestionError
+            If one is malformed, or there are too many; nothing is charged.
+        BudgetError
+            If the budget or the allotment does not suffice for all of them; nothing is
+            charged.
+        """
+        return batched_outcomes(self, questions, requests, analyst)
 
     def _note_receipt(self, paid: Entry, asked: Question, analyst: str | None) -> None:
         """Note who else got an answer: it is in her history, and hers to open again.
@@ -548,21 +615,29 @@ class Explorer:
             **({"read": note["read"]} if "read" in note else {}),
         }
         if not same or self.canonical(stated) != form:
-            raise LedgerError(
-                f"the request {request!r} was made for another question; nothing was "
-                "charged. Choose another name"
-            )
+            self._refuse_name(request)
 
-    def _answer_from_past(
-        self, form: Question, asked: Question, name: str, analyst: str | None
-    ) -> Answer | None:
-        """Answer from stored answers and note it; None where they do not suffice."""
+    @staticmethod
+    def _refuse_name(request: str | None) -> NoReturn:
+        raise LedgerError(
+            f"the request {request!r} was made for another question; nothing was "
+            "charged. Choose another name"
+        )
+
+    def _sufficient_reading(
+        self, form: Question, analyst: str | None
+    ) -> KnownAnswer | None:
+        """Return what stored answers tell; None where they do not suffice."""
         if not isinstance(form.cost, Accuracy):
             # Whoever states a budget wants fresh noise.
             return None
         reading = self._past.read(self.table, form, analyst)
-        if reading is None or not _suffices(form, reading):
-            return None
+        return reading if reading is not None and _suffices(form, reading) else None
+
+    def _answer_from_past(
+        self, reading: KnownAnswer, asked: Question, name: str, analyst: str | None
+    ) -> Answer | None:
+        """Answer from stored answers and note it; None if it was charged meanwhile."""
         plain = {
             "values": reading.values.tolist(),
             "half_widths": reading.half_widths.tolist(),
@@ -652,23 +727,33 @@ class Explorer:
         counts = self.engine.counts(plan.layout)
         return plan.layout.table.bounded(counts, plan.policy.domain)
 
-    def _check_affordable(self, name: str, cost: Fraction, analyst: str | None) -> None:
-        """Refuse what cannot be paid, before the database is asked.
+    def _check_affordable(
+        self, costs: Mapping[str, Fraction], analyst: str | None
+    ) -> None:
+        """Refuse what cannot be paid in all, before the database is asked.
 
         The time of counting depends on records, and nobody may watch it for nothing.
         """
         ledger, currency = self.ledger, self.ledger.currency
         left = currency.granted(self.remaining(analyst))
-        # Somebody else may have paid for the same question just now.
-        if currency.charged(cost) <= left or ledger.entry(name) is not None:
+        due = sum(map(currency.charged, costs.values()))
+        if due <= left:
+            return
+        # Somebody else may have paid for the same questions just now.
+        paid = ledger.entries(list(costs))
+        due = sum(
+            currency.charged(cost) for name, cost in costs.items() if name not in paid
+        )
+        if due <= left:
             return
         if analyst is not None and not ledger.allotments(analyst):
             raise BudgetError(
                 f"{analyst!r} has no allotment here; nothing was charged. The curator "
                 "grants one"
             )
+        what = "answer costs" if len(costs) == 1 else f"{len(costs)} answers cost"
         raise BudgetError(
-            f"the answer costs {currency.words(currency.charged(cost))}, and "
+            f"the {what} {currency.words(due)}, and "
             f"{currency.text(left)} remains; nothing was charged. Ask for less "
             f"accuracy, or for a smaller {currency.name}"
         )
@@ -780,7 +865,7 @@ class Explorer:
             )
         if certificate is None:
             cost = price_in(certifier, self.ledger.currency)
-            self._check_affordable(name, cost, analyst)
+            self._check_affordable({name: cost}, analyst)
             note = self._note({"certifies": request})
             certificate = self._release(plan, certifier, name, analyst, note)
         return cast(Certificate, certificate)
@@ -1076,7 +1161,7 @@ class Explorer:
         name = loss_name(most, up_to, price.words(), confidence)
         public = not self.ledger.policy.has_bottom
         if not public:
-            self._check_affordable(name, price.amount, None)
+            self._check_affordable({name: price.amount}, None)
         self._check_unchanged()
         held = self.engine.held(self.table)
         (lost,) = truncation_loss(held, ledger=self.ledger, request=name, **terms)

@@ -21,6 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -29,8 +30,10 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.data.axes import MISSING, Axis, as_moments, cut_values
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.predicates import cell_name
 from blowfish_fast.data.sql_cells import Stretch
 from blowfish_fast.errors import DomainError, QuestionError, SizeError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import (
     AddRemove,
     Full,
@@ -166,6 +169,44 @@ class Layout:
             }
             for axis in self.axes[: self.shown]
         ] or [ALL_RECORDS]
+
+    @cached_property
+    def named_bins(self) -> tuple[Axis, list[Any]] | None:
+        """The attribute and the name of each bin; None unless it is all of one."""
+        if len(self.axes) != 1 or self.axes[0].fails.any():
+            return None
+        (axis,) = self.axes
+        (attribute,) = axis.spec.domain().attributes
+        places = np.arange(axis.bins) if self.labels is None else self.labels
+        names: dict[int, Any] = {}
+        for cell in range(attribute.size):
+            place, name = int(places[axis.labels[cell]]), cell_name(attribute, cell)
+            first = names.setdefault(place, name)
+            if isinstance(first, tuple) and isinstance(name, tuple):
+                names[place] = (first[0], name[1])
+        return attribute, [names[place] for place in range(self.bins)]
+
+    @cached_property
+    def _promises(self) -> dict[tuple[int, Fraction], str]:
+        return {}
+
+    def promise(self, budget: Budget) -> str:
+        """Return what stays indistinguishable, in words that are worked out once.
+
+        Parameters
+        ----------
+        budget : Budget
+            Chooses the currency of the sentence.
+
+        Returns
+        -------
+        str
+            What `TableSpec.promise` says.
+        """
+        paid = budget.power, budget.amount
+        if paid not in self._promises:
+            self._promises[paid] = self.table.promise(budget)
+        return self._promises[paid]
 
     @cached_property
     def policy_words(self) -> str:

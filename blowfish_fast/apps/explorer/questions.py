@@ -18,9 +18,10 @@ from pydantic import (
 from blowfish_fast.errors import QuestionError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 
-from .catalog import Model, Name
+from .catalog import Model, Name, TableSpec
 from .wording import plain_errors
 
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MOST_QUERIES = 2**16
 """Stretches or boxes of one question."""
 MOST_AXES = 6
@@ -521,3 +522,40 @@ def read_question(data: Any) -> Question:
         return _ADAPTER.validate_python(data)
     except ValidationError as problem:
         raise QuestionError(plain_errors(problem, data)) from None
+
+
+def table_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a description, as it is shipped.
+
+    Beside the table it holds the budget that a table is added with, `StatedBudget`.
+    Pydantic writes titles that repeat the names of keys, and offers null wherever a key
+    may be left out. Editors would show both, so neither is here.
+
+    Examples
+    --------
+    >>> table_schema()["$defs"]["PolicySpec"]["properties"]["theta"]["type"]
+    'number'
+    """
+    schema = _without_noise(TableSpec.model_json_schema())
+    schema["$defs"]["StatedBudget"] = _without_noise(StatedBudget.model_json_schema())
+    return {"$schema": DIALECT, "title": "A table, as it is described once"} | schema
+
+
+def _without_noise(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without titles, nulls and the examples of docstrings."""
+    plain: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs"):
+            plain[key] = {name: _without_noise(part) for name, part in value.items()}
+        elif key == "description":
+            plain[key] = " ".join(value.partition("\n\nExamples\n")[0].split())
+        elif key == "anyOf":
+            stated = [
+                _without_noise(part) for part in value if part != {"type": "null"}
+            ]
+            plain |= stated[0] if len(stated) == 1 else {key: stated}
+        elif isinstance(value, dict):
+            plain[key] = _without_noise(value)
+        elif key != "title" and not (key == "default" and value is None):
+            plain[key] = value
+    return plain

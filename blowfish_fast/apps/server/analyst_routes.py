@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, HTTPException, Query, Response
 from fastapi import Request as HttpRequest
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from blowfish_fast.accounting.composition import Currency
 from blowfish_fast.apps.explorer.answers_given import Answer
+from blowfish_fast.apps.explorer.batches import MOST_QUESTIONS, FailedAnswer
 from blowfish_fast.apps.explorer.catalog import (
     EXTRAS,
     AttributeSpec,
@@ -21,7 +23,7 @@ from blowfish_fast.apps.explorer.catalog import (
     PolicySpec,
     TableSpec,
 )
-from blowfish_fast.apps.explorer.exploration import Explorer, FailedAnswer
+from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.questions import (
     Cost,
     Part,
@@ -67,6 +69,28 @@ class Asking(Model):
     """What is asked, of a table, at which accuracy or cost."""
     request: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     """A name of your own. The same question under a new name is charged anew."""
+
+
+class AskingSeveral(Model):
+    """Questions of one table that are charged together."""
+
+    questions: Annotated[list[Asking], Field(min_length=1, max_length=MOST_QUESTIONS)]
+    """What is asked: all are paid in one step, or none is."""
+
+    @model_validator(mode="after")
+    def _of_one_table(self) -> Self:
+        tables = {asking.question.table for asking in self.questions}
+        if len(tables) > 1:
+            raise ValueError(
+                "questions that are charged together are about one table, whose "
+                f"ledger is charged in one step; received {sorted(tables)}"
+            )
+        return self
+
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return self.questions[0].question.table
 
 
 def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
@@ -239,34 +263,89 @@ async def ask(asking: Asking, visit: Person, connection: HttpRequest) -> Respons
     return await run_in_threadpool(_ask, asking, visit)
 
 
+@router.post("/ask-several", response_model=dict[str, Any])
+async def ask_several(
+    asking: AskingSeveral, visit: Person, connection: HttpRequest
+) -> Response:
+    """Answer questions of one table that are charged together: all, or none."""
+    explorer = visit.explorer(asking.table)
+    for each in asking.questions:
+        with suppress(BlowfishError):
+            # As for a single question.
+            await visit.beside("price", explorer.table, each.question, connection)
+    return await run_in_threadpool(_ask_several, asking, visit)
+
+
 def _ask(asking: Asking, visit: Visit) -> Response:
     """Answer a question whose plan is small, or known."""
     explorer = visit.explorer(asking.question.table)
-    # Names that people choose are their own; questions without one are shared.
-    own = None if asking.request is None else own_name(visit.who.name, asking.request)
-    noted = {"who": visit.who.name, "what": "ask", "table": asking.question.table}
-    counted, audit = visit.gate.metrics, visit.gate.audit
-    try:
-        answer = explorer.outcome(asking.question, analyst=visit.payer, request=own)
-    except BlowfishError as problem:
-        counted.add("blowfish_questions_total", outcome="refused")
-        audit.write(**noted, refused=type(problem).__name__, reason=str(problem))
-        raise
-    outcome = "replayed" if answer.replayed else "charged"
-    if isinstance(answer, Answer) and answer.sources and not answer.replayed:
-        outcome = "read"
-    counted.add("blowfish_questions_total", outcome=outcome)
-    audit.write(
-        **noted,
-        request=answer.request,
-        cost=0.0 if answer.replayed else float(answer.budget),
-        currency=answer.budget.currency,
-    )
+    with _refusals_noted(asking.question.table, visit):
+        answer = explorer.outcome(
+            asking.question, analyst=visit.payer, request=_own_request(asking, visit)
+        )
+    _note_outcome(answer, asking.question.table, visit)
     if isinstance(answer, FailedAnswer):
         # Told to whoever asked; counted and logged like any other answer.
         raise FailedDrawError
     left = float(explorer.remaining(visit.payer))
     return _as_json({**answer.to_dict(), "remaining": left})
+
+
+def _ask_several(asking: AskingSeveral, visit: Visit) -> Response:
+    """Answer questions whose plans are small, or known."""
+    explorer = visit.explorer(asking.table)
+    with _refusals_noted(asking.table, visit):
+        outcomes = explorer.outcomes(
+            [each.question for each in asking.questions],
+            analyst=visit.payer,
+            requests=[_own_request(each, visit) for each in asking.questions],
+        )
+    for outcome in outcomes:
+        _note_outcome(outcome, asking.table, visit)
+    answers = [outcome for outcome in outcomes if isinstance(outcome, Answer)]
+    if len(answers) < len(outcomes):
+        raise FailedDrawError
+    left = float(explorer.remaining(visit.payer))
+    plain = [{**answer.to_dict(), "remaining": left} for answer in answers]
+    return _as_json({"answers": plain, "remaining": left})
+
+
+def _own_request(asking: Asking, visit: Visit) -> str | None:
+    """Return the name in the ledger; questions without one are shared."""
+    return None if asking.request is None else own_name(visit.who.name, asking.request)
+
+
+@contextmanager
+def _refusals_noted(table: str, visit: Visit) -> Iterator[None]:
+    """Count and log what is refused."""
+    try:
+        yield
+    except BlowfishError as problem:
+        visit.gate.metrics.add("blowfish_questions_total", outcome="refused")
+        visit.gate.audit.write(
+            who=visit.who.name,
+            what="ask",
+            table=table,
+            refused=type(problem).__name__,
+            reason=str(problem),
+        )
+        raise
+
+
+def _note_outcome(answer: Answer | FailedAnswer, table: str, visit: Visit) -> None:
+    """Count and log what a question has come to."""
+    outcome = "replayed" if answer.replayed else "charged"
+    if isinstance(answer, Answer) and answer.sources and not answer.replayed:
+        outcome = "read"
+    visit.gate.metrics.add("blowfish_questions_total", outcome=outcome)
+    visit.gate.audit.write(
+        who=visit.who.name,
+        what="ask",
+        table=table,
+        request=answer.request,
+        cost=0.0 if answer.replayed else float(answer.budget),
+        currency=answer.budget.currency,
+    )
 
 
 def own_name(person: str, request: str) -> str:

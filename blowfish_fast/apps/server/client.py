@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 from urllib.parse import quote
 
 import numpy as np
@@ -18,8 +18,13 @@ import numpy as np
 from blowfish_fast import errors
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import malformed_as
-from blowfish_fast.errors import BlowfishError, EngineError, InputError
+from blowfish_fast._support.validation import malformed_as, quoted
+from blowfish_fast.errors import (
+    BlowfishError,
+    EngineError,
+    FailedDrawError,
+    InputError,
+)
 
 Read = TypeVar("Read")
 
@@ -154,29 +159,63 @@ class Client:
         """
         return self._read(dict, "POST", "/api/explain", {"question": dict(question)})
 
+    @overload
     def ask(
         self, question: Mapping[str, Any], *, request: str | None = None
-    ) -> ReceivedAnswer:
+    ) -> ReceivedAnswer: ...
+
+    @overload
+    def ask(
+        self,
+        question: Sequence[Mapping[str, Any]],
+        *,
+        request: Sequence[str | None] | None = None,
+    ) -> list[ReceivedAnswer]: ...
+
+    def ask(
+        self, question: Any, *, request: Any = None
+    ) -> ReceivedAnswer | list[ReceivedAnswer]:
         """Answer a question: charged once, replayed for free ever after.
+
+        Several questions of one table in a list are charged in one step, all of them or
+        none, and travel in one request.
 
         Parameters
         ----------
-        question : mapping
+        question : mapping, or a list of them
             Plain data, as `explorer.read_question` takes it.
         request : str, optional
             A name of your own. Under a new name the question is charged anew; an
-            old name brings the old answer back.
+            old name brings the old answer back. For a list of questions it is a list
+            of names, None among them for questions without one.
 
         Returns
         -------
-        ReceivedAnswer
+        ReceivedAnswer or list of ReceivedAnswer
             Numbers, intervals, the promise, and what remains.
 
         Raises
         ------
         BudgetError
-            If the allotment does not suffice; nothing is charged.
+            If the allotment does not suffice for all of them; nothing is charged.
         """
+        if isinstance(question, list | tuple):
+            names = [None] * len(question) if request is None else request
+            if isinstance(names, str) or len(names) != len(question):
+                raise InputError(
+                    "a list of questions has a name for each, or None in its place",
+                    received=quoted(request),
+                )
+            questions = [
+                {"question": dict(each), "request": name}
+                for each, name in zip(question, names, strict=True)
+            ]
+            return self._read(
+                lambda reply: [ReceivedAnswer.of(each) for each in reply["answers"]],
+                "POST",
+                "/api/ask-several",
+                {"questions": questions},
+            )
         body = {"question": dict(question), "request": request}
         return self._read(ReceivedAnswer.of, "POST", "/api/ask", body)
 
@@ -758,6 +797,9 @@ def _error(status: int, content: Any) -> BlowfishError:
     kind = getattr(errors, str(told.get("kind")), BlowfishError)
     if not (isinstance(kind, type) and issubclass(kind, BlowfishError)):
         kind = BlowfishError
+    if kind is FailedDrawError:
+        # Its words are always the same.
+        return FailedDrawError()
     parts = ("received", "way_out", "code")
     texts = {name: str(told[name]) for name in parts if told.get(name) is not None}
     rule = told.get("rule") or f"the server answered with status {status}"

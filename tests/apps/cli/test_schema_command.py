@@ -18,8 +18,7 @@ from blowfish_fast.apps.cli.parsing.schemas import job_schema
 from blowfish_fast.apps.description.columns import column_schema
 from blowfish_fast.apps.description.shipped import part_of_table, shipped_schema
 from blowfish_fast.apps.explorer.catalog import AttributeSpec, EqualCells
-from blowfish_fast.apps.explorer.questions import StatedBudget
-from blowfish_fast.apps.explorer.schema_of_tables import table_schema
+from blowfish_fast.apps.explorer.questions import StatedBudget, table_schema
 from blowfish_fast.errors import InputError
 from tests.apps.explorer.people import TABLE
 

@@ -18,10 +18,12 @@ from blowfish_fast.errors import (
     BudgetError,
     CatalogError,
     EngineError,
+    FailedDrawError,
     InputError,
     LedgerError,
     QuestionError,
 )
+from blowfish_fast.mechanisms import Mechanism
 
 from .serving import AGES, TOTALS
 
@@ -55,6 +57,47 @@ def test_an_analyst_works_without_the_page(ann):
     assert first["epsilon"] == second["epsilon"] == told["cost"]
     assert ann.history("people", last=1) == [second]
     assert ann.history("people", before=second["number"]) == [first]
+
+
+def test_a_list_of_questions_is_paid_in_one_step(ann, own_server):
+    first, second = ann.ask([AGES, TOTALS], request=["mine", None])
+    assert first.values.shape == second.values.shape == (16,)
+    assert first.remaining == second.remaining
+    assert (ann.ask(TOTALS).values == second.values).all()
+    assert (ann.ask(AGES, request="mine").values == first.values).all()
+    assert [entry["request"] for entry in ann.history("people")] == [
+        first.request,
+        second.request,
+    ]
+    dear = [{**AGES, "width": width, "cost": {"epsilon": 40}} for width in (1, 2, 8)]
+    with pytest.raises(BudgetError, match="3 answers cost"):
+        ann.ask(dear)
+    for names in (["a"], "ab"):
+        with pytest.raises(InputError, match="a name for each"):
+            ann.ask([AGES, TOTALS], request=names)
+    with pytest.raises(InputError, match="about one table"):
+        ann.ask([AGES, {**AGES, "table": "others"}])
+    assert len(ann.history("people")) == 2
+    log = own_server.workspace.folder / "logs" / "audit.log"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    asked = [line for line in lines if line.get("what") == "ask"]
+    assert [line.get("refused") for line in asked].count("BudgetError") == 1
+    assert sum(line.get("cost", 0) > 0 for line in asked) == 2
+
+
+def test_a_draw_that_fails_in_a_list_is_told_and_the_others_stay(ann, monkeypatch):
+    drawn, calls = Mechanism._drawn, []
+
+    def failing(self, *arguments, **options):
+        calls.append(1)
+        if len(calls) == 2:
+            raise ValueError("depends on the draw")
+        return drawn(self, *arguments, **options)
+
+    monkeypatch.setattr(Mechanism, "_drawn", failing)
+    with pytest.raises(FailedDrawError):
+        ann.ask([AGES, TOTALS])
+    assert ann.ask(AGES).replayed
 
 
 def test_a_question_in_sql_is_priced_before_it_is_asked(ann, curator):
