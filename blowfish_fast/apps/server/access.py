@@ -356,6 +356,11 @@ class Visit(NamedTuple):
         """Whose allotment pays: a curator spends from the budget itself."""
         return self.who.name if self.who.role == "analyst" else None
 
+    @property
+    def saver(self) -> str:
+        """Under which name questions are saved: role and name together."""
+        return f"{self.who.role} {self.who.name}"
+
     def explorer(self, table: str) -> Explorer:
         """Return a table's explorer."""
         return self.gate.workspace.explorer(table)

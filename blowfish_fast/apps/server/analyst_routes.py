@@ -57,6 +57,7 @@ PUBLIC = {
 CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
 """What a ledger says of the table that its own was cloned from."""
 Request = Annotated[str, Field(min_length=1, max_length=300)]
+SavedName = Annotated[str, Field(min_length=1, max_length=100)]
 TableQuery = Annotated[Name, Query(description="The name of the table.")]
 LAST = "How many charges are listed at most, the latest ones."
 BEFORE = "Only charges of smaller numbers: the page before one that begins with it."
@@ -492,6 +493,42 @@ def _answer(table: str, request: str, visit: Visit) -> Response:
     if stored is None:
         raise HTTPException(404, "there is no answer under this name")
     return _as_json(stored.to_dict())
+
+
+class SavedQuestion(Model):
+    """A question and what somebody calls it."""
+
+    name: SavedName
+    """What she calls it."""
+    question: Question
+    """What is asked, with its accuracy or cost."""
+
+
+@router.get("/saved")
+def saved(visit: Person) -> list[dict[str, Any]]:
+    """List the questions that one saved under names. Free."""
+    questions = visit.work.saved_questions(visit.saver)
+    return [{"name": name, "question": asked} for name, asked in questions.items()]
+
+
+@router.put("/saved")
+def save(named: SavedQuestion, visit: Person) -> dict[str, str]:
+    """Save a question under a name of one's own; nothing is asked or charged."""
+    explorer = visit.explorer(named.question.table)
+    # What does not fit the table is refused here, and not each time it is opened.
+    explorer.canonical(named.question)
+    plain = named.question.model_dump(mode="json")
+    visit.work.save_question(visit.saver, named.name, plain)
+    return {"name": named.name}
+
+
+@router.delete("/saved", status_code=204)
+def remove_saved(
+    visit: Person,
+    name: Annotated[SavedName, Query(description="The name of the question.")],
+) -> None:
+    """Remove a saved question; answers that were given to it stay."""
+    visit.work.save_question(visit.saver, name, None)
 
 
 @router.post("/policy-graph")

@@ -4,7 +4,8 @@
       lock                    held by the one server that uses the folder
       unfinished.json         only while a restore is under way: nobody opens the folder
       keys.json               secrets, as hashes
-      tables.json             where each table's records are; closed and deleted ones
+      tables.json             where each table's records are; closed and deleted ones;
+                              questions that people saved under names
       ledgers/visits.ledger   policy, budget and answers of a table; beside it, where
                               an auditor was named, sealed keys: visits.ledger.keys
       deleted/visits-1.ledger ledgers of deleted tables: what was spent stays spent
@@ -50,6 +51,8 @@ log = logging.getLogger(__name__)
 
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 """Names of tables and data sets: they become names of files."""
+MOST_SAVED = 100
+"""Questions that one person saves under names."""
 MOST_UPLOADED = 2**28
 """Bytes of a CSV file that a curator may add."""
 UNFINISHED = "unfinished.json"
@@ -458,6 +461,53 @@ class Workspace:
                 os.replace(keys_beside(self._ledger(name)), keys_beside(aside))
             del self._explorers[name]
             state["deleted"].append(gone)
+
+    def saved_questions(self, person: str) -> dict[str, dict[str, Any]]:
+        """Return the questions that somebody saved, by the names she gave them.
+
+        Parameters
+        ----------
+        person : str
+            Her role and name.
+
+        Returns
+        -------
+        dict
+            Questions as plain data; nothing was charged for saving them.
+        """
+        return dict(self._state().get("saved", {}).get(person, {}))
+
+    def save_question(
+        self, person: str, name: str, question: Mapping[str, Any] | None
+    ) -> None:
+        """Save a question under a name, in place of an older one of that name.
+
+        Parameters
+        ----------
+        person : str
+            Her role and name.
+        name : str
+            What she calls it.
+        question : mapping or None
+            The question as plain data; None removes what is saved.
+
+        Raises
+        ------
+        InputError
+            If she has saved as many as are kept.
+        """
+        with self._changed() as state:
+            saved = state.setdefault("saved", {}).setdefault(person, {})
+            if question is None:
+                saved.pop(name, None)
+            elif name not in saved and len(saved) >= MOST_SAVED:
+                raise InputError(
+                    f"{MOST_SAVED} questions of a person are saved",
+                    received=repr(name),
+                    way_out="Remove one of them first",
+                )
+            else:
+                saved[name] = dict(question)
 
     def add_csv(self, name: str, content: bytes) -> dict[str, str]:
         """Add a CSV file as a data set; return its columns and types.

@@ -8,6 +8,7 @@ pytest.importorskip("playwright", reason="pip install 'blowfish_fast[browser]'")
 
 from blowfish_fast.apps.server.keys import CURATOR
 
+from .serving import AGES
 from .test_browser import Visit, browser, site  # noqa: F401  fixtures
 from .test_lost_records import add_visits
 
@@ -94,3 +95,33 @@ def test_what_is_left_out_of_persons_is_seen_and_told(browser, site, size):  # n
         page.click("#about summary")
         visit.see("#lost", "At most 3 records of a person are counted; of those up to")
         visit.picture("lost-records")
+
+
+@pytest.mark.parametrize("size", ["desk", "phone"])
+def test_saved_questions_stand_on_a_board_for_free(browser, site, size):  # noqa: F811
+    from playwright.sync_api import expect
+
+    with Visit(browser, site, "ann", size) as visit:
+        page = visit.page
+        visit.priced()
+        visit.asked()
+        page.fill("#save-name", "ages of all")
+        page.click("#save-form button")
+        visit.count("#saved li", 1)
+        dear = {**AGES, "kind": "cumulative", "cost": {"alpha": 30, "beta": 0.05}}
+        explorer = site.workspace.explorer("people")
+        site.workspace.save_question("analyst ann", "totals", dear)
+        spent = explorer.ledger.spent
+        page.reload()
+        visit.listens()
+        visit.count("#saved li", 2)
+        page.click("#show-board")
+        expect(page.locator("#board .plot.drawn")).to_have_count(1)
+        visit.see("#board", "Not answered yet: it would cost")
+        assert explorer.ledger.spent == spent
+        visit.picture("board")
+        page.click("#saved a >> text=totals")
+        visit.see("#sql-words", "Opened: ")
+        expect(page.locator("#alpha")).to_have_value("30")
+        page.click("#saved button >> nth=0")
+        visit.count("#saved li", 1)

@@ -1,4 +1,5 @@
 import { afterPause, byId, confirmed, element, following, get, listening, markFields, newest, notice, number, post, sentence, trying } from "./api.js";
+import { savedQuestions } from "./board.js";
 import { QuestionForm, inWords, shared } from "./form.js";
 import { csvOf, day, fileName, fillNumbers, pythonOf, save } from "./numbers.js";
 import { draw, drawCompared } from "./plots.js";
@@ -238,6 +239,27 @@ async function refresh() {
   form.tables = tables;
   budget();
   await history(current);
+  if (current()) await saved();
+}
+
+let saved = async () => {};
+
+// A saved question stands, as one in SQL does, until the form is changed.
+function openSaved(question, edited) {
+  inSql = question;
+  if (question.cost.alpha !== undefined) {
+    byId("mechanism").value = "";
+    for (const id of ["alpha", "beta", "scope"]) if (question.cost[id] !== undefined) byId(id).value = question.cost[id];
+    byId("fixed").checked = question.cost.chosen === false;
+    wanted = "alpha";
+  } else {
+    byId("mechanism").value = question.cost.mechanism === "dawa" ? "dawa" : "any";
+    byId("spend").value = question.cost[money()];
+    wanted = "spend";
+  }
+  byId("sql-words").textContent = `Opened: ${inWords(question)}. Its price stands below; a change of the form takes the form's question again.`;
+  byId("sql-box").open = true;
+  edited();
 }
 
 // One price at a time, and once more if the form changed meanwhile.
@@ -327,6 +349,8 @@ trying(async () => {
   }
   budget();
   await history();
+  saved = savedQuestions({ table: () => form.table.name, shown: () => shown, open: (question) => openSaved(question, edited), linkTo });
+  await trying(saved);
   // A permanent link, or a page that was loaded again, shows its answer.
   if (linked.get("answer")) await trying(() => open({ request: linked.get("answer") }));
   await repriced();
