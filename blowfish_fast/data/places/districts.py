@@ -24,7 +24,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast._support.validation import malformed_as, read_only
+from blowfish_fast._support.validation import as_positive, malformed_as, read_only
 from blowfish_fast.errors import DomainError, InputError
 
 from .polygon_files import (
@@ -60,6 +60,8 @@ class Districts:
     columns : tuple of two str
         The columns of records that hold coordinates: longitude, then latitude; or x,
         then y.
+    step : float, optional
+        What coordinates are rounded to, as in `from_file`.
 
     Examples
     --------
@@ -72,12 +74,19 @@ class Districts:
     [[0, 1]]
     """
 
-    def __init__(self, named: NamedShapes, columns: tuple[str, str]) -> None:
+    def __init__(
+        self,
+        named: NamedShapes,
+        columns: tuple[str, str],
+        step: float | None = None,
+    ) -> None:
         self.ids = tuple(named.ids)
         self.shapes: tuple[list[Polygon], ...] = tuple(named.shapes)
         self.system = named.system or WGS84
         self.columns = columns
-        self.step, self._edges, self._owners = self._rounded()
+        usual = DEGREE_STEP if self.system == WGS84 else METRE_STEP
+        rounding = usual if step is None else as_positive(step, "step")
+        self.step, self._edges, self._owners = self._rounded(rounding)
         self._check()
 
     @classmethod
@@ -88,6 +97,7 @@ class Districts:
         id: str,
         system: str | None = None,
         columns: Sequence[str] | None = None,
+        step: float | None = None,
     ) -> Districts:
         """Read districts from GeoJSON, GeoPackage, a shapefile or whatever GDAL reads.
 
@@ -105,6 +115,10 @@ class Districts:
         columns : sequence of two str, optional
             The columns of records that hold coordinates; ("lon", "lat") for WGS 84,
             ("x", "y") for any other system.
+        step : float, optional
+            What borders and points are rounded to, in units of the system: 1e-7 degrees
+            or a millimetre. A coarser one, such as 1e-3 degrees, closes slivers between
+            borders that were drawn twice.
 
         Returns
         -------
@@ -123,7 +137,7 @@ class Districts:
                 received=f"none in {os.fspath(path)!r}",
                 way_out='Say which: system="EPSG:4326" for degrees of WGS 84',
             )
-        return cls._stated(named, system, columns)
+        return cls._stated(named, system, columns, step)
 
     @classmethod
     def from_shapes(
@@ -133,6 +147,7 @@ class Districts:
         *,
         system: str = WGS84,
         columns: Sequence[str] | None = None,
+        step: float | None = None,
     ) -> Districts:
         """Take polygons that are there already: shapely objects, or GeoJSON.
 
@@ -146,6 +161,8 @@ class Districts:
             Their reference system.
         columns : sequence of two str, optional
             The columns of records that hold coordinates, as in `from_file`.
+        step : float, optional
+            What borders and points are rounded to, as in `from_file`.
 
         Returns
         -------
@@ -158,11 +175,15 @@ class Districts:
             If there are not as many ids as shapes, or districts overlap.
         """
         named = NamedShapes(list(ids), [polygons_of(shape) for shape in shapes], None)
-        return cls._stated(named, system, columns)
+        return cls._stated(named, system, columns, step)
 
     @classmethod
     def _stated(
-        cls, named: NamedShapes, system: str | None, columns: Sequence[str] | None
+        cls,
+        named: NamedShapes,
+        system: str | None,
+        columns: Sequence[str] | None,
+        step: float | None,
     ) -> Districts:
         stated = known_system(system)
         if stated is not None and named.system not in (None, stated):
@@ -175,7 +196,8 @@ class Districts:
             raise InputError(
                 "each district has an id of its own",
                 received=f"{len(ids)} ids, {len(set(ids))} of them different, and "
-                f"{len(named.shapes)} shapes",
+                f"{len(named.shapes)} shapes{_first_repeated(ids)}",
+                way_out="Name another column, or merge districts of one id",
             )
         read = named._replace(system=named.system or stated)
         degrees = read.system == WGS84
@@ -188,9 +210,9 @@ class Districts:
                 f"stated in {read.system}",
                 way_out="Transform the points, and call their columns x and y",
             )
-        return cls(read, (str(names[0]), str(names[1])))
+        return cls(read, (str(names[0]), str(names[1])), step)
 
-    def _rounded(self) -> tuple[float, IntArray, IntArray]:
+    def _rounded(self, step: float) -> tuple[float, IntArray, IntArray]:
         """Return the step, edges in doubled steps, and the district of each edge."""
         rings, owners = [], []
         for number, polygons in enumerate(self.shapes):
@@ -205,7 +227,6 @@ class Districts:
         size = starts.max(axis=0) - starts.min(axis=0)
         reach = np.abs(ends - starts).max(axis=0)
         product = max(size[0] * reach[1], size[1] * reach[0], 1e-12)
-        step = DEGREE_STEP if self.system == WGS84 else METRE_STEP
         # Doubled, so that the middle of an edge is a whole number too.
         while 4.0 * product / step**2 >= LARGEST_PRODUCT:
             step *= 10.0
@@ -231,14 +252,17 @@ class Districts:
             raise DomainError(
                 "districts do not overlap, nor cross their own border",
                 received=f"borders of {names[0]!r} and {names[1]!r} that cross",
-                way_out="Repair the polygons, with QGIS or shapely's coverage tools",
+                way_out="Repair the polygons, with QGIS or shapely's coverage tools; "
+                f"slivers vanish where borders are rounded to more than {self.step:g}, "
+                "step=...",
             )
         if kind == 1:
             raise DomainError(
                 "where districts meet, both have the corner: no T-junctions",
                 received=f"a corner inside a border of {names[0]!r} and {names[1]!r}",
                 way_out="Put the corner into both, with shapely.coverage_simplify(..., "
-                "0) or QGIS, Snap geometries",
+                "0) or QGIS, Snap geometries; or round borders to more than "
+                f"{self.step:g}, step=...",
             )
         middles = (self._edges[:, :2] + self._edges[:, 2:]) // 2
         placed = kernels.locate_points(middles[:, 0], middles[:, 1], self._index)
@@ -398,6 +422,16 @@ class Districts:
         return (
             f"Districts({len(self.ids):,} in {self.system}, {len(self._edges):,} edges)"
         )
+
+
+def _first_repeated(ids: Sequence[Any]) -> str:
+    """Return words about the first id that occurs again; none where all differ."""
+    listed: set[Any] = set()
+    for id in ids:
+        if id in listed:
+            return f"; {id!r} again"
+        listed.add(id)
+    return ""
 
 
 class Borders:

@@ -240,8 +240,11 @@ def test_words_state_columns_and_a_system(empty_folder):
     assert district.borders.columns == ("lon", "lat")
     named = parse_domain("place=polygons:tracts.geojson:tract:east,north")
     assert named.attributes[0].borders.columns == ("east", "north")
-    with pytest.raises(bf.errors.InputError, match="polygons are FILE"):
-        parse_domain("tract=polygons:nothing")
+    for words in ("nothing", "tracts.geojson:code:step=1e-e"):
+        with pytest.raises(bf.errors.InputError, match="polygons are FILE"):
+            parse_domain(f"tract=polygons:{words}")
+    coarse = parse_domain("tract=polygons:tracts.geojson:step=0.001").attributes[0]
+    assert coarse.borders.districts.step == 0.001
     with pytest.raises(bf.errors.InputError, match="system is that of the file"):
         parse_domain("tract=polygons:tracts.geojson:tract:x,y:EPSG:2056")
 

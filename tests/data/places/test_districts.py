@@ -152,6 +152,22 @@ def test_other_borders_are_another_domain_and_files_keep_the_digest():
         bf.Domain.from_polygons(["A"])
 
 
+def test_a_coarser_step_closes_slivers():
+    left = polygon(square(0, 0))
+    right = polygon([(0.99998, 0), (2, 0), (2, 1), (1.00002, 1), (0.99998, 0)])
+    with pytest.raises(DomainError, match=r"step=\.\.\."):
+        bf.Districts.from_shapes([left, right], ["A", "B"])
+    closed = bf.Districts.from_shapes([left, right], ["A", "B"], step=1e-3)
+    assert closed.neighbouring_pairs().tolist() == [[0, 1]]
+    assert closed.step == 1e-3
+    same = bf.Districts.from_shapes([left, polygon(square(1, 0))], ["A", "B"])
+    assert closed.digest != same.digest
+    with pytest.raises(InputError, match="step must"):
+        bf.Districts.from_shapes([left], ["A"], step=0)
+    with pytest.raises(InputError, match="'A' again"):
+        bf.Districts.from_shapes([left, right], ["A", "A"])
+
+
 def test_ids_that_are_numbers_are_counted_alike():
     shapes = [polygon(square(x, y)) for y in range(3) for x in range(3)]
     codes = [7, 3, 100, 1, 2, 5, 6, 2**51, 8]

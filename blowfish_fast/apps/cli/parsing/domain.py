@@ -58,8 +58,8 @@ POLYGONS = re.compile(r"polygons\s*:\s*")
 ENDINGS = (".geojson", ".json", ".gpkg", ".shp", ".fgb", ".parquet")
 """Of files of polygons, where a column could be named too."""
 POLYGON_FILE = re.compile(
-    r"(?P<file>.+?\.[A-Za-z0-9]+)(:(?P<id>[^:]+))?(:(?P<columns>[^:,]+,[^:,]+))?"
-    r"(:(?P<system>[A-Za-z]+:[0-9]+))?"
+    r"(?P<file>.+?\.[A-Za-z0-9]+)(:(?P<id>[^:=]+))?(:(?P<columns>[^:,]+,[^:,]+))?"
+    r"(:(?P<system>[A-Za-z]+:[0-9]+))?(:step=(?P<step>[0-9.eE-]+))?"
 )
 LISTS = re.compile(r"\s*(edges|categories)(?:\s*:|\s)\s*")
 """How the cells of a column begin where they are listed."""
@@ -151,7 +151,8 @@ def parse_polygons(words: str, usual_id: str) -> Districts:
     words : str
         The file, then the column that names districts, then the columns of records
         that hold coordinates, then the reference system where the file states none:
-        ``tracts.shp:GEOID:x,y:EPSG:2056``.
+        ``tracts.shp:GEOID:x,y:EPSG:2056``; ``:step=0.001`` at the end rounds borders,
+        so that slivers between them vanish.
     usual_id : str
         The column that names districts where the words do not.
 
@@ -166,7 +167,8 @@ def parse_polygons(words: str, usual_id: str) -> Districts:
         If the words are no such file, or it cannot be read.
     """
     stated = POLYGON_FILE.fullmatch(words.strip())
-    if stated is None:
+    step = None if stated is None else stated["step"]
+    if stated is None or not (step is None or is_number(step)):
         raise InputError(
             "polygons are FILE, FILE:ID or FILE:ID:LON,LAT, as in "
             f"polygons:tracts.geojson:GEOID; received {words.strip()!r}"
@@ -177,6 +179,7 @@ def parse_polygons(words: str, usual_id: str) -> Districts:
         id=(stated["id"] or usual_id).strip(),
         system=stated["system"],
         columns=columns or None,
+        step=None if step is None else float(step),
     )
 
 
