@@ -158,11 +158,14 @@ def _attributes(value: Any) -> dict[str, Any] | None:
             name: getattr(value, name) for name in names if hasattr(value, name)
         }
     attributes |= getattr(value, "__dict__", {})
+    later = getattr(type(value), "_later_fields", ())
     public = {
         name: content
         for name, content in attributes.items()
         if not name.startswith("_")
         and not isinstance(getattr(type(value), name, None), cached_property)
+        # What came after the first ledgers leaves theirs as they are while it is None.
+        and not (content is None and name in later)
     }
     return public if public or hasattr(value, "__dict__") else None
 

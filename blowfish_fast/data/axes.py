@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -83,6 +83,9 @@ class Axis:
     steps: Steps | None = None
     keys: KeyRule | None = None
     borders: Borders | None = None
+
+    _later_fields: ClassVar = ("borders",)
+    """Fields that fingerprints of questions leave out where they are None."""
 
     @property
     def edges(self) -> tuple[float, ...] | None:

@@ -549,6 +549,7 @@ class Domain(Attributes):
         return cls._of([from_level_list(levels, name)])
 
     @classmethod
+    @malformed_as(DomainError, "districts become cells under the name of a column")
     def from_polygons(cls, districts: Districts, name: str = "district") -> Domain:
         """Give each district its cell; records are points, a column per coordinate.
 
@@ -593,6 +594,7 @@ class Domain(Attributes):
         return cls._of([replace(axis, borders=borders)])
 
     @classmethod
+    @malformed_as(DomainError, "hexagons become cells under the name of a column")
     def from_h3(cls, area: Any, resolution: int, name: str = "hexagon") -> Domain:
         """Give each hexagon of H3 that touches a public area its cell.
 

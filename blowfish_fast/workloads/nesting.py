@@ -120,6 +120,7 @@ class Nesting:
         self.levels = tuple(levels)
 
     @classmethod
+    @malformed_as(InputError, "a table of districts has columns, and names lists them")
     def from_columns(cls, table: Any, names: Sequence[str]) -> Nesting:
         """Read a public table with one line per smallest district.
 
@@ -172,6 +173,7 @@ class Nesting:
         return cls._listed(levels)
 
     @classmethod
+    @malformed_as(InputError, "codes are a list of texts, and digits one of numbers")
     def from_codes(
         cls, ids: Iterable[str], digits: Sequence[int], *, names: Any = None
     ) -> Nesting:

@@ -279,12 +279,62 @@ def _place():
     return os.path.join(tempfile.mkdtemp(prefix="fuzz"), "file")
 
 
+SQUARES = [
+    {
+        "type": "Polygon",
+        "coordinates": [[[at, 0], [at + 1, 0], [at + 1, 1], [at, 1], [at, 0]]],
+    }
+    for at in range(2)
+]
+"""Two districts that share a border."""
+
+OF_DISTRICTS = {
+    "Districts.from_shapes": {"shapes": SQUARES, "ids": ["A", "B"]},
+    "Districts.from_file": {"id": "code"},
+    "Domain.from_h3": {"area": SQUARES[0], "resolution": 3},
+    "workloads.Nesting.from_codes": {"ids": ["0101", "0102", "0201"], "digits": [2, 4]},
+    "workloads.Nesting.from_columns": {
+        "table": {"state": ["a", "a", "b"], "county": ["1", "2", "3"]},
+        "names": ["state", "county"],
+    },
+}
+"""Values that fit, for doors whose annotations say little."""
+
+
+@functools.cache
+def places():
+    """Return districts, and one of their files."""
+    features = [
+        {"type": "Feature", "properties": {"code": code}, "geometry": shape}
+        for code, shape in zip("AB", SQUARES, strict=True)
+    ]
+    whole = {"type": "FeatureCollection", "features": features}
+    return bf.Districts.from_shapes(SQUARES, "AB"), json.dumps(whole).encode()
+
+
+def _of_districts(rng, door, parameter):
+    """Return a value that fits a door of districts, often, or None."""
+    if door == "Domain.from_polygons" and parameter.name == "districts":
+        return places()[0] if rng.random() < 0.7 else None
+    usual = OF_DISTRICTS.get(door, {}).get(parameter.name)
+    if usual is None or rng.random() < 0.2:
+        return None
+    return usual if rng.random() < 0.7 else mutated(rng, usual)
+
+
 def argument(rng, door, parameter):
     """Return an argument for a parameter of a door, by its annotation."""
     wanted = str(parameter.annotation)
     owner = _owner(door)
     if rng.random() < 0.03:
         return anything(rng)
+    if (place := _of_districts(rng, door, parameter)) is not None:
+        return place
+    if door == "Districts.from_file" and parameter.name == "path":
+        content = places()[1]
+        with open(f"{_place()}.geojson", "wb") as file:
+            file.write(content if rng.random() < 0.3 else changed_file(rng, content))
+        return f"{_place()}.geojson"
     if "PathLike" in wanted or parameter.name == "path":
         with open(_place(), "wb") as file:
             content = rng.choice(files(owner))

@@ -108,7 +108,7 @@ def question_from_sql(
     >>> text = "SELECT ward, COUNT(*) FROM visits WHERE age < 18 GROUP BY ward"
     >>> question = question_from_sql(text, {"visits": visits}, {"alpha": 20})
     >>> question.kind, question.axes, question.filters[0].high
-    ('histogram', ['ward'], 18)
+    ('histogram', ['ward'], 18.0)
     """
     tree = _parsed(text)
     table = _table_of(tree, tables)

@@ -90,6 +90,7 @@ class Districts:
         self._check()
 
     @classmethod
+    @malformed_as(InputError, "a file of districts has a path and a column of ids")
     def from_file(
         cls,
         path: str | os.PathLike[str],
@@ -140,6 +141,7 @@ class Districts:
         return cls._stated(named, system, columns, step)
 
     @classmethod
+    @malformed_as(InputError, "shapes and ids are lists of the same length")
     def from_shapes(
         cls,
         shapes: Iterable[Any],

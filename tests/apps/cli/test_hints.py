@@ -145,6 +145,8 @@ def test_examples_of_help_pages_can_be_typed(empty_folder, example):
         '[policy]\nkind = "add_remove"\n[workload]\nkind = "all_ranges"\n'
         '[mechanism]\nname = "dawa"\n[budget]\nepsilon = 1\n'
     )
+    (empty_folder / "survey.csv").write_text("age,sex\n31,f\n44,m\n")
+    (empty_folder / "codes.csv").write_text("column,value\nsex,f\nsex,m\n")
     (empty_folder / "arrivals.csv").write_text("age,received\n3,2025-11-03\n")
     (empty_folder / "weekly.toml").write_text(
         '[data]\nsource = "arrivals.csv"\nseries = "received:week:2025-W45"\n'

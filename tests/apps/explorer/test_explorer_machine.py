@@ -75,6 +75,7 @@ class ExplorerMachine(RuleBasedStateMachine):
         self.paid = dict.fromkeys(WHO, Fraction(0))
         self.policies: dict = {}
         self.answers: dict[str, tuple] = {}
+        self.receipts: set[tuple[str, str]] = set()
 
     def open(self, epsilon=None):
         table = None if epsilon is None else TABLE
@@ -109,6 +110,9 @@ class ExplorerMachine(RuleBasedStateMachine):
             assert again.replayed
             assert again.epsilon == self.answers[key][2]
             assert (again.values == self.answers[key][1]).all()
+            if who not in (None, self.answers[key][3]):
+                # It is in her history too, at no cost, once.
+                self.receipts.add((who, again.request))
             return
         left = self.left(who)
         if name is None:
@@ -125,7 +129,7 @@ class ExplorerMachine(RuleBasedStateMachine):
             assert not answer.replayed
             assert answer.epsilon == plan.cost
             self.paid[who] += plan.cost
-            self.answers[key] = plan.layout.question, answer.values, plan.cost
+            self.answers[key] = plan.layout.question, answer.values, plan.cost, who
             kept = self.explorer.answered(answer.request)
             assert (kept.values == answer.values).all()
 
@@ -192,7 +196,7 @@ class ExplorerMachine(RuleBasedStateMachine):
         assert ledger.epsilon == self.total
         assert ledger.spent == sum(self.paid.values()) <= self.total
         assert ledger.frozen == bool(self.answers)
-        assert len(ledger.history()) == len(self.answers)
+        assert len(ledger.history()) == len(self.answers) + len(self.receipts)
         shares = {name: one.granted for name, one in ledger.allotments().items()}
         assert shares == self.granted
         for who in self.granted:
