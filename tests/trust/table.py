@@ -40,6 +40,7 @@ ROWS = {
     "truth": "intervals of the truth",
     "groups": "means and the like of groups",
     "wide": "lists, ranges and maps of wide domains",
+    "population": "intervals of the population",
     "certificates": "certificates",
     "kills": "ledger, kill -9",
     "concurrency": "concurrency",

@@ -15,7 +15,7 @@ from blowfish_fast.audit import LONG, Report
 from blowfish_fast.audit.choices import selector_names
 from blowfish_fast.audit.verdicts import Verdict
 
-from . import bad_inputs, coverage, ledger_stress, measure
+from . import bad_inputs, coverage, ledger_stress, measure, populations
 
 LINE = bf.Domain(16)
 GOOD = {"goal": "none", "measured": "0", "passed": True}
@@ -72,6 +72,26 @@ def test_intervals_that_say_truth_and_are_too_short_are_seen():
 
     with patch.object(bf.HistogramRelease, "intervals", short):
         entry = measure.measure_truth(8, names=["laplace"])
+    assert not entry["passed"]
+
+
+def test_misses_of_the_population_are_counted():
+    entry = measure.measure_population(200)
+    assert entry["passed"], entry["measured"]
+    designs = {"simple", "bernoulli", "poisson", "stratified", "weighted", "means"}
+    assert designs <= entry["misses"].keys()
+    assert "bernoulli, cells of 15" in entry["misses"]
+
+
+def test_a_sample_that_is_taken_for_everybody_is_seen():
+    right = bf.HistogramRelease.intervals
+
+    def scaled(self, workload, confidence=0.95, *, of):
+        # The noise is counted, and the draw of the sample is not.
+        return right(self, workload, confidence, of="truth") / populations.RATE
+
+    with patch.object(bf.HistogramRelease, "intervals", scaled):
+        entry = measure.measure_population(200, ["bernoulli"])
     assert not entry["passed"]
 
 

@@ -1,0 +1,170 @@
+"""Intervals of the population over many draws: how often they miss what is true of it.
+
+Each setting draws a sample by its design and releases it, again and again. A release
+holds many cells or groups, each with a number of people of its own, from none to
+thousands; each is asked about, so that one release is as many draws of its design.
+
+    everybody ---- the design ----> records ---- noise ----> release ----> intervals
+       M_1, M_2, ...                                            hold M_1, M_2, ...?
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+import blowfish_fast as bf
+
+CELLS = 200
+GROUPS = 50
+PEOPLE = np.resize([0, 1, 15, 150, 600, 3_000, 900, 240], CELLS)
+"""How many people of the population lie in each cell; nobody in some."""
+MANY = np.resize([1_500, 4_000, 2_500, 8_000], CELLS)
+"""The same where the sampling is taken as normal."""
+RATE, BETA = 0.1, 0.05
+LINE = bf.Domain.from_levels(range(CELLS), name="cell")
+IDENTITY = bf.workloads.Identity(LINE)
+
+
+def released(counts, policy, seed):
+    """Release counts of a sample with noise of the size of its own error."""
+    return bf.Laplace(policy, epsilon="0.5").release(counts, rng=seed)
+
+
+def outside(bounds, truth):
+    """Mark the intervals that do not hold the truth."""
+    slack = 1e-9 * (1 + np.abs(truth))
+    return (truth < bounds[:, 0] - slack) | (truth > bounds[:, 1] + slack)
+
+
+def of_counts(design, draw, people, rng, seed):
+    """Ask for the number of people of each cell."""
+    policy = bf.policies.Full(LINE)
+    release = released(draw(rng, people), policy, seed).sampled(design)
+    return outside(release.intervals(IDENTITY, of="population"), people)
+
+
+def of_shares(policy, people, rng, seed):
+    """Ask for shares in a superpopulation."""
+    part = people / people.sum()
+    release = released(rng.multinomial(6_000, part), policy, seed)
+    shares = release.sampled(bf.sampling.Simple()).group_by("cell").relative_count()
+    return outside(shares.intervals(of="population"), part)
+
+
+def without_replacement(rng, people):
+    return rng.multivariate_hypergeometric(people, int(RATE * people.sum()))
+
+
+def with_replacement(rng, people):
+    return rng.multinomial(int(RATE * people.sum()), people / people.sum())
+
+
+def by_chance(rng, people):
+    return rng.binomial(people, RATE)
+
+
+def events(rng, people):
+    return rng.poisson(people)
+
+
+def of_strata(rng, seed):
+    """Ask for numbers of people over two strata, drawn by unlike rates."""
+    sizes = np.stack([MANY, MANY[::-1]])
+    drawn = [
+        rng.multivariate_hypergeometric(row, int(rate * row.sum()))
+        for row, rate in zip(sizes, (0.05, 0.2), strict=True)
+    ]
+    region = bf.Domain.from_levels(["north", "south"], name="region")
+    domain = bf.Domain.product(region, LINE)
+    held = bf.policies.Blocks(domain, np.repeat([0, 1], CELLS))
+    population = dict(zip(("north", "south"), sizes.sum(axis=1).tolist(), strict=True))
+    design = bf.sampling.Stratified("region", population=population)
+    release = released(np.stack(drawn), held, seed).sampled(design)
+    people = release.group_by("cell").in_population().count()
+    return outside(people.intervals(of="population"), sizes.sum(axis=0))
+
+
+def of_weights(rng, seed):
+    """Ask for numbers of people over three classes of weights."""
+    weights = np.array([16, 8, 4])
+    sizes = np.stack([MANY, MANY // 2, MANY // 4])
+    drawn = rng.binomial(sizes, 1 / weights[:, None])
+    classes = bf.Domain.from_levels(["heavy", "middle", "light"], name="weight")
+    policy = bf.policies.Full(bf.Domain.product(classes, LINE))
+    design = bf.sampling.Weighted("weight", values=weights.tolist())
+    release = released(drawn, policy, seed).sampled(design)
+    people = release.group_by("cell").in_population().count()
+    return outside(people.intervals(of="population"), sizes.sum(axis=0))
+
+
+def of_groups(measure, rng, seed):
+    """Ask for means or medians of groups of a superpopulation."""
+    values = bf.Domain.from_edges(range(7), name="value")
+    groups = bf.Domain.from_levels(range(GROUPS), name="group")
+    policy = bf.policies.Full(bf.Domain.product(groups, values))
+    parts = np.random.default_rng(7).dirichlet(np.full(6, 2.0), GROUPS) / GROUPS
+    counts = rng.multinomial(GROUPS * 150, parts.reshape(-1)).reshape(GROUPS, 6)
+    release = released(counts, policy, seed).sampled(bf.sampling.Simple())
+    asked = release.group_by("group")
+    if measure == "mean":
+        middles = np.arange(6) + 0.5
+        bounds = asked.mean("value", middles).intervals(of="population")
+        return outside(bounds, GROUPS * parts @ middles)
+    bounds = asked.quantile("value").intervals(of="population")
+    cell = (GROUPS * parts.cumsum(axis=1) < 0.5).sum(axis=1)
+    return (bounds[:, 0] > cell) | (bounds[:, 1] < cell + 1)
+
+
+def settings():
+    """Return each setting by its name: from a generator and a seed to misses."""
+    everybody, partial = int(PEOPLE.sum()), functools.partial
+    designs = {
+        "simple": (bf.sampling.Simple(everybody), without_replacement),
+        "simple, with replacement": (
+            bf.sampling.Simple(everybody, replacement=True),
+            with_replacement,
+        ),
+        "bernoulli": (bf.sampling.Bernoulli(str(RATE)), by_chance),
+        "poisson": (bf.sampling.Poisson(), events),
+    }
+    counts = {
+        name: partial(of_counts, design, draw, PEOPLE)
+        for name, (design, draw) in designs.items()
+    }
+    return counts | {
+        "superpopulation": partial(of_shares, bf.policies.Full(LINE), PEOPLE),
+        "private number of records": partial(
+            of_shares, bf.policies.AddRemove(LINE), PEOPLE
+        ),
+        "stratified": of_strata,
+        "weighted": of_weights,
+        "means": partial(of_groups, "mean"),
+        "medians": partial(of_groups, "median"),
+    }
+
+
+def population_misses(draws, names=None):
+    """Return the share of draws that each setting missed, and how many there were.
+
+    Cells of one size are a row of their own, since a large cell must not hide a small
+    one: "bernoulli, 15 people".
+    """
+    missed = {}
+    for at, (name, ask) in enumerate(settings().items()):
+        if names is not None and name not in names:
+            continue
+        rng = np.random.default_rng(1_000 + at)
+        each = GROUPS if name in ("means", "medians") else CELLS
+        rows = range(math.ceil(draws / each))
+        marks = np.array([ask(rng, seed) for seed in rows])
+        missed[name] = (float(marks.mean()), marks.size)
+        if each == CELLS:
+            sizes = MANY if name in ("stratified", "weighted") else PEOPLE
+            for place in range(len({*sizes.tolist()})):
+                alike = marks[:, sizes == sizes[place]]
+                label = f"{name}, cells of {sizes[place]:,}"
+                missed[label] = (float(alike.mean()), alike.size)
+    return missed
