@@ -29,11 +29,11 @@ from .canvas import axes_for, heading, refuse_true_counts
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIZE = (6.4, 5.6)
+SIZE = (8.0, 4.8)
 """Inches of a map."""
 
 HATCH = "////"
-UNSURE = "interval wider than the count: do not read"
+UNSURE = "interval wider than\nthe count: do not read"
 MOST_LATITUDE = 80.0
 """Degrees beyond which a map would be stretched without end."""
 
@@ -123,7 +123,9 @@ def choropleth(
     if hatched:
         unread = {"facecolor": "none", "edgecolor": "#3c3c3c", "hatch": HATCH}
         legend.append(patches.Patch(label=UNSURE, **unread))
-    drawn.legend(handles=legend, title="records", fontsize="small", loc="best")
+    # Beside the map: a legend on it would hide districts.
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    drawn.legend(handles=legend, title="records", fontsize="small", **beside)
     drawn.set_title(heading(release), fontsize="medium")
     lacking = [str(rows.ids[at]) for at in range(len(rows.ids)) if not rows.shapes[at]]
     if lacking:

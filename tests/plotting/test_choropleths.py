@@ -37,7 +37,11 @@ def test_colours_follow_estimates_and_wide_intervals_are_hatched():
     assert axes.get_xlabel() == "not on the map: (outside)"
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert len(labels) == 6
-    assert labels[-1] == "interval wider than the count: do not read"
+    assert labels[-1] == "interval wider than\nthe count: do not read"
+    axes.figure.canvas.draw()
+    corner = axes.get_legend().get_window_extent().x0
+    # The legend stands beside the map, where it hides no district.
+    assert corner >= axes.get_window_extent().x1
 
 
 def test_a_hole_turns_the_other_way_than_its_district():
