@@ -364,3 +364,26 @@ def test_a_platform_wheel_records_every_file_and_names_its_platform(tmp_path):
     digest = base64.urlsafe_b64encode(hashlib.sha256(b"1\n").digest()).decode()
     assert ["some.py", f"sha256={digest.rstrip('=')}", "2"] in rows
     assert ["some-1.dist-info/RECORD", "", ""] in rows
+
+
+def test_the_conda_recipe_has_the_dependencies_of_the_project():
+    jinja2, yaml = pytest.importorskip("jinja2"), pytest.importorskip("yaml")
+    recipe = ROOT / "deploy" / "conda" / "meta.yaml"
+
+    def load_file_data(name, *, from_recipe_dir):
+        # As conda-build does: relative to the folder of the recipe.
+        assert from_recipe_dir
+        return tomllib.loads((recipe.parent / name).read_text())
+
+    template = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
+    text = template.from_string(recipe.read_text())
+    read = yaml.safe_load(text.render(load_file_data=load_file_data, PYTHON="python"))
+    assert read["package"] == {key: PROJECT[key] for key in ("name", "version")}
+    python = f"python {PROJECT['requires-python']}"
+    assert read["requirements"]["run"] == [python, *PROJECT["dependencies"]]
+    assert "hatchling>=1.24" in read["requirements"]["host"]
+    scripts = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
+    assert read["build"]["entry_points"] == scripts
+    assert (recipe.parent / read["source"]["path"]).resolve() == ROOT
+    assert (ROOT / read["about"]["license_file"]).is_file()
+    assert read["about"]["license"] == PROJECT["license"]

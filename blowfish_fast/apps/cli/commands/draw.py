@@ -129,7 +129,7 @@ def run_report(
     Example: blowfish report ages.blowfish --out ages.html
     """
     from blowfish_fast.apps.cli.files import outputs
-    from blowfish_fast.apps.cli.files.registry_entry import filled_entry
+    from blowfish_fast.apps.cli.files.registry_entry import filled_entry, title_of
 
     files = {"report": out, "registry": registry}
     written = {kind: file for kind, file in files.items() if file is not None}
@@ -145,7 +145,7 @@ def run_report(
             terms: Any = {"name": str(path), "whole": rounded, "sample": sample}
             outputs.write_report(release, out, confidence, **terms)
         if registry is not None:
-            title = outputs.title_of(release)
+            title = title_of(outputs.asked_release(release), release)
             entry = filled_entry(release, title, str(path), ledger, curator)
             registry.write_text(entry, encoding="utf-8")
     names = {kind: str(file) for kind, file in written.items()}

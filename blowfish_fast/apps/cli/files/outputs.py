@@ -631,11 +631,12 @@ def write_report(
         population_section,
         with_population,
     )
+    from blowfish_fast.apps.cli.files.registry_entry import title_of
     from blowfish_fast.apps.cli.population_questions import drawn_release
 
     drawn, series = release, release if isinstance(release, SavedSeries) else None
-    title = title_of(release)
     release = asked_release(release)
+    title = title_of(release, drawn)
     if sample is not None:
         release = drawn_release(release, sample, None)
     _, sections = explain_release(release, name)
@@ -670,17 +671,6 @@ def write_report(
     )
     page = f"{head}<main>\n{chr(10).join(parts)}\n</main>\n</body>\n</html>\n"
     path.write_text(page, encoding="utf-8")
-
-
-def title_of(release: Release | SavedSeries) -> str:
-    """Return what pages and entries call a release."""
-    shown = asked_release(release)
-    if isinstance(shown, TablesRelease):
-        return f"{len(shown.asked):,} tables of {shown.domain.ndim} columns"
-    *names, last = shown.domain.column_names
-    columns = " and ".join([*filter(None, [", ".join(names)]), last])
-    upto = f" up to {release.latest}" if isinstance(release, SavedSeries) else ""
-    return f"Counts by {columns}{upto}"
 
 
 def _figure(release: Release | SavedSeries, confidence: float, title: str) -> str:

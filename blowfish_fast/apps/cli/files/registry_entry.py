@@ -26,6 +26,7 @@ from blowfish_fast.apps.cli.printing import plural
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.guarantee import recipe_name
+from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.release.wide.look_release import LookRelease
 
 FILL_IN = "fill in"
@@ -34,6 +35,29 @@ ORDINARY = ("full", "add_remove")
 """Policies that are differential privacy as the registry knows it."""
 USUAL_DELTA = "1e-9"
 """At which the epsilon of a rho is told, where no delta was stated."""
+
+
+def title_of(shown: Release, stored: Release | SavedSeries) -> str:
+    """Return what pages and entries call a release.
+
+    Parameters
+    ----------
+    shown : Release
+        What is shown: of a series its running total.
+    stored : Release or SavedSeries
+        What the file holds.
+
+    Returns
+    -------
+    str
+        The columns, or how many tables there are, and up to when.
+    """
+    if isinstance(shown, TablesRelease):
+        return f"{len(shown.asked):,} tables of {shown.domain.ndim} columns"
+    *names, last = shown.domain.column_names
+    columns = " and ".join([*filter(None, [", ".join(names)]), last])
+    upto = f" up to {stored.latest}" if isinstance(stored, SavedSeries) else ""
+    return f"Counts by {columns}{upto}"
 
 
 def filled_entry(
