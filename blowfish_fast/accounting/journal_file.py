@@ -496,7 +496,8 @@ class Verification:
         if plain.get("analyst") is not None:
             share = self.allotted.get(plain["analyst"], [-1, 0])
             share[1] += cost
-            if share[1] > share[0]:
+            # What is noted at no cost needs no allotment.
+            if cost and share[1] > share[0]:
                 self._fail(f"entry {number} spends more than the analyst's allotment")
 
     def _check_allotment(self, number: int, plain: dict[str, Any]) -> None:

@@ -172,8 +172,7 @@ def test_completion_is_installed_and_works_in_bash(tmp_path):
 
 def test_offers_are_what_there_is():
     offered = {name for name, _ in options.offer_mechanisms("")}
-    # No command states nested districts, so their mechanism is offered to none.
-    assert offered == {*MECHANISMS, *RHO_MECHANISMS, *TABLE_MECHANISMS} - {"nested"}
+    assert offered == {*MECHANISMS, *RHO_MECHANISMS, *TABLE_MECHANISMS}
     # No command lists heavy cells, so none of those mechanisms is offered to one.
     assert offered.isdisjoint({*LIST_MECHANISMS, *RHO_LIST_MECHANISMS})
     for offers in (options.offer_policies(""), options.offer_workloads("")):

@@ -119,3 +119,11 @@ def test_a_name_that_stands_for_another_question_is_refused(explorer):
     explorer.ask(asked("marginal", attributes=["age"]), request="mine")
     with pytest.raises(LedgerError, match="made for another question"):
         explorer.ask(asked(width=2), request="mine")
+
+
+def test_whoever_has_no_allotment_leaves_a_ledger_that_verifies(explorer):
+    explorer.ask(asked())
+    again = explorer.ask(asked(), analyst="ann")
+    assert again.replayed
+    assert [entry.analyst for entry in explorer.ledger.history()] == [None, "ann"]
+    explorer.ledger.verify()
