@@ -45,7 +45,25 @@ def with_map_named(job: Job) -> Job:
 
 
 def checked_map(path: Path, domain: Any) -> Districts | None:
-    """Return the polygons of a stated domain; refuse a map that cannot be written."""
+    """Return the polygons of a stated domain; refuse a map that cannot be written.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the map.
+    domain : Domain or WideDomain
+        The cells of the release.
+
+    Returns
+    -------
+    Districts or None
+        The polygons of its cells; None for a grid.
+
+    Raises
+    ------
+    InputError
+        If the ending does not fit, or cells have no place.
+    """
     borders = domain.attributes[0].borders if domain.ndim == 1 else None
     districts = None if borders is None else borders.districts
     check_map(path, domain, districts)
