@@ -71,6 +71,7 @@ def blamed_on(places: Callable[[], Sequence[str]]) -> Iterator[None]:
             received=f"{type(problem).__name__}: {problem}",
             way_out="The fault is in that code, or in how it calls the package: mend "
             "it there, or ask its author",
+            code="plug_in_failed",
         ) from problem
 
 

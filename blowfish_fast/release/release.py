@@ -787,13 +787,14 @@ class HistogramRelease(Tabular, Release):
         Examples
         --------
         >>> import os, tempfile
+        >>> from pathlib import Path
         >>> import blowfish_fast as bf
         >>> grid = bf.Domain.from_box((2, 3), lat=(46, 48), lon=(7, 10))
         >>> laplace = bf.Laplace(bf.policies.AddRemove(grid), epsilon=1)
         >>> release = laplace.release([[40, 5, 300], [2, 0, 9]])
         >>> path = os.path.join(tempfile.mkdtemp(), "grid.tif")
         >>> release.to_geotiff(path)
-        >>> open(path, "rb").read(3)
+        >>> Path(path).read_bytes()[:3]
         b'II*'
         """
         from .places.raster_files import write_geotiff

@@ -81,8 +81,11 @@ def test_each_attribute_may_have_its_own_treatment():
     domain, rules = domain_with_rules(both, {"age": "clamp"}, {"town": "cell"})
     assert rules == [Rule("clamp", "refuse"), Rule("refuse", "cell")]
     assert domain.shape == (2, 3)
+    # One word for all columns leaves categories alone, which have no nearest cell.
+    _, rules = domain_with_rules(both, "clamp", None)
+    assert rules == [Rule("clamp", "refuse"), Rule("refuse", "refuse")]
     with pytest.raises(InputError, match="nearest cell"):
-        domain_with_rules(both, "clamp", None)
+        domain_with_rules(both, {"town": "clamp"}, None)
     with pytest.raises(InputError, match='outside must be "refuse"'):
         domain_with_rules(both, {"age": "drop"}, None)
     with pytest.raises(DomainError, match="no attribute"):

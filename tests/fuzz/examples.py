@@ -312,11 +312,16 @@ def places():
     return bf.Districts.from_shapes(SQUARES, "AB"), json.dumps(whole).encode()
 
 
+def own_door(door):
+    """Return the door that hexagons inherit from districts, or the door itself."""
+    return door.replace("Hexagons.", "Districts.")
+
+
 def _of_districts(rng, door, parameter):
     """Return a value that fits a door of districts, often, or None."""
     if door == "Domain.from_polygons" and parameter.name == "districts":
         return places()[0] if rng.random() < 0.7 else None
-    usual = OF_DISTRICTS.get(door, {}).get(parameter.name)
+    usual = OF_DISTRICTS.get(own_door(door), {}).get(parameter.name)
     if usual is None or rng.random() < 0.2:
         return None
     return usual if rng.random() < 0.7 else mutated(rng, usual)
@@ -330,7 +335,7 @@ def argument(rng, door, parameter):
         return anything(rng)
     if (place := _of_districts(rng, door, parameter)) is not None:
         return place
-    if door == "Districts.from_file" and parameter.name == "path":
+    if own_door(door) == "Districts.from_file" and parameter.name == "path":
         content = places()[1]
         with open(f"{_place()}.geojson", "wb") as file:
             file.write(content if rng.random() < 0.3 else changed_file(rng, content))

@@ -14,6 +14,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.accounting import ledger as ledger_module
 from blowfish_fast.accounting import population as population_module
+from blowfish_fast.accounting import request as request_module
 from blowfish_fast.accounting.population import Population
 from blowfish_fast.errors import BlowfishError, BudgetError
 
@@ -199,7 +200,7 @@ PLANTS = {
     ),
     "charges are labelled with the time alone": (
         "versions",
-        lambda patch: patch.setattr(ledger_module, "as_label", lambda _: "today"),
+        lambda patch: patch.setattr(request_module, "as_label", lambda _: "today"),
     ),
 }
 

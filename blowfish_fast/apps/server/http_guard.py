@@ -204,7 +204,7 @@ PROBLEMS = (400, 401, 402, 403, 404, 409, 413, 422, 429, 503)
 WORDINGS = {
     # Words of somebody else's exception are for the curator, who finds them by asking
     # the same from Python.
-    "PlugInError": Wording(
+    "plug_in_failed": Wording(
         received="",
         way_out="It is no fault of the question, and nothing was charged: tell the "
         "curator",

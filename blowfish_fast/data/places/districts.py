@@ -212,7 +212,8 @@ class Districts:
                 f"stated in {read.system}",
                 way_out="Transform the points, and call their columns x and y",
             )
-        return cls(read, (str(names[0]), str(names[1])), step)
+        # Also where hexagons are asked to read: what others drew are districts.
+        return Districts(read, (str(names[0]), str(names[1])), step)
 
     def _rounded(self, step: float) -> tuple[float, IntArray, IntArray]:
         """Return the step, edges in doubled steps, and the district of each edge."""

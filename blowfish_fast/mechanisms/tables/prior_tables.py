@@ -90,7 +90,7 @@ class PriorTables:
     >>> prior = PriorTables(survey, [(0, 1)], {("sex", "smokes"): [[30, 10], [10, 50]]})
     >>> whole = [Grouping.single_cells(2)] * 2
     >>> np.exp(prior.log_ratios(whole, 100)[0, 1]).round(2).tolist()
-    [[1.81, 0.46], [0.46, 1.36]]
+    [[1.84, 0.44], [0.44, 1.37]]
     """
 
     def __init__(

@@ -15,9 +15,13 @@ from blowfish_fast.apps.cli.main import ORDER, application, load_command
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
 RUN = CliRunner()
+SAMPLE = re.search(r"(?m)(?:^# .*\n)+", EXAMPLE_JOB[EXAMPLE_JOB.index("# [sample]") :])[
+    0
+]
+"""A table of the example that is a comment as a whole."""
 COMMENTED = [
     line[2:].partition("  #")[0].strip()
-    for line in EXAMPLE_JOB.splitlines()
+    for line in EXAMPLE_JOB.replace(SAMPLE, "").splitlines()
     if re.match(r"# \w+ = ", line) and "(two columns)" not in line
 ]
 
@@ -84,6 +88,15 @@ def test_each_comment_of_the_example_can_be_uncommented(empty_folder, line):
     path.write_text(text.replace(commented, commented[2:]))
     name = line.partition(" =")[0]
     assert any(name in table for table in tomllib.loads(path.read_text()).values())
+    typed(f"blowfish release {path.name} --dry-run")
+
+
+def test_the_sample_of_the_example_can_be_uncommented(empty_folder):
+    typed("blowfish release --demo-data")
+    path = empty_folder / "blowfish-people.toml"
+    stated = "\n".join(line[2:] for line in SAMPLE.splitlines()) + "\n"
+    path.write_text(path.read_text().replace(SAMPLE, stated))
+    assert tomllib.loads(path.read_text())["sample"]["population"] == 60_000
     typed(f"blowfish release {path.name} --dry-run")
 
 

@@ -113,7 +113,8 @@ def test_words_and_keys_state_the_same_cells():
         Job.from_dict({"domain": tomllib.loads(text)}) for text in (COLUMNS, WORDS)
     )
     assert parse_domain(described.domain) == parse_domain(worded.domain)
-    assert (described.outside, described.missing) == ({"age": "clamp"}, {"sex": "cell"})
+    assert described.outside == {"age": "clamp"}
+    assert described.missing == {"sex": "cell", "day": "refuse"}
     assert (worded.outside, worded.missing) == (None, None)
 
 
@@ -136,10 +137,10 @@ def test_what_no_description_has_is_refused_by_its_key(keys, reason):
         Job.from_dict({"domain": {"age": keys}})
 
 
-def test_a_rule_is_stated_in_one_place():
+def test_a_rule_of_a_column_goes_before_that_of_all():
     column = {"age": {"levels": ["a"], "missing": "cell"}}
-    with pytest.raises(InputError, match=r"for all columns in .data. and for age"):
-        Job.from_dict({"data": {"missing": "refuse"}, "domain": column})
+    stated = Job.from_dict({"data": {"missing": "refuse"}, "domain": column})
+    assert stated.missing == "refuse,age=cell"
     both = Job.from_dict({"data": {"missing": {"sex": "clamp"}}, "domain": column})
     assert both.missing == {"sex": "clamp", "age": "cell"}
 
