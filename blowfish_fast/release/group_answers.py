@@ -159,9 +159,9 @@ class Claim(NamedTuple):
         """
         if method is not None:
             refuse_method(of, method)
-        if of == "population":
+        if isinstance(of, str) and of == "population":
             return self.of_population(confidence, method)
-        if of == "noise":
+        if isinstance(of, str) and of == "noise":
             return self.bounds(confidence, of)
         check_scope(of)
         known_kind, held, sentence = self.known(confidence)
@@ -617,7 +617,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             refuse_method(of, method)
         if of is None and self.measure.startswith("population_"):
             of = "population"
-        if of == "population":
+        if isinstance(of, str) and of == "population":
             both = self.intervals(confidence, of=of, method=method)[place]
             return float(both[0]), float(both[1])
         check_scope(of)

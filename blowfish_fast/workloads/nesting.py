@@ -621,8 +621,9 @@ def _column(table: Mapping[str, Any], name: str) -> AnyArray:
         column = table[name]
     except (KeyError, TypeError, IndexError, ValueError) as problem:
         raise InputError(
-            "the table has a column for each level", received=f"none called {name!r}"
-        ) from problem
+            "the table has a column for each level",
+            received=f"none called {name!r} ({type(problem).__name__})",
+        ) from None
     with malformed_as(InputError, f"{name} holds texts or whole numbers"):
         values = np.asarray(column)
         if values.dtype == object:

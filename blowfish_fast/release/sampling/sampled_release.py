@@ -128,7 +128,7 @@ def refuse_method(of: str | None, method: Method | None) -> None:
     InputError
         If there is one without the other.
     """
-    if method is not None and of != "population":
+    if method is not None and not (isinstance(of, str) and of == "population"):
         raise InputError(
             'a method is chosen for of="population" alone',
             received=f"of={of!r}, method={method!r}",
