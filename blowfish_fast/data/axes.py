@@ -402,8 +402,17 @@ def from_level_list(levels: Iterable[Any], name: str | None) -> Axis:
     Raises
     ------
     DomainError
-        If a level is something else, or stands in the list twice.
+        If the levels are no list, a level is something else, or stands there twice.
     """
+    if isinstance(levels, str | bytes | Mapping | set | frozenset):
+        # A text would give a level for each letter and a mapping its keys; a set has
+        # another order in every process, and cells are known by their order.
+        raise DomainError(
+            "levels are a list, in the order of their cells",
+            received=repr(levels),
+            way_out='Write Domain.from_levels(["F", "M"], name="sex"); several '
+            "attributes are joined by Domain.product",
+        )
     values = tuple(
         level.item() if isinstance(level, np.generic) else level for level in levels
     )
@@ -545,7 +554,7 @@ def _merge_levels(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
             "one new level"
         )
     labels = np.array([number[old_level] for old_level in old], dtype=np.int64)
-    return from_level_list(groups, attribute.name), labels
+    return from_level_list(list(groups), attribute.name), labels
 
 
 def cut_values(attribute: Axis) -> AnyArray:

@@ -532,7 +532,8 @@ class Domain(Attributes):
         Parameters
         ----------
         levels : iterable
-            Different texts, numbers or truth values.
+            Different texts, numbers or truth values, in the order of their cells: a
+            list or an array, no set.
         name : str, optional
             The name of the attribute.
 
@@ -544,7 +545,7 @@ class Domain(Attributes):
         Raises
         ------
         DomainError
-            If a level is something else, or stands in the list twice.
+            If the levels are no list, a level is something else, or stands there twice.
         """
         return cls._of([from_level_list(levels, name)])
 

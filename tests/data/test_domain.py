@@ -184,6 +184,13 @@ def test_levels_are_plain_values():
             Domain.from_levels(["a", wrong])
 
 
+@pytest.mark.parametrize("wrong", ["FM", {"sex": ["F", "M"]}, {"F", "M"}])
+def test_levels_are_a_list_in_the_order_of_their_cells(wrong):
+    # A mapping made one level of its key, under which nobody was ever counted.
+    with pytest.raises(DomainError, match="levels are a list, in the order"):
+        Domain.from_levels(wrong)
+
+
 def test_a_wide_domain_is_counted_but_not_held():
     wide = WideDomain.product(Domain(2**20, names=["a"]), Domain(2**30 // 4))
     assert wide.size == 2**48

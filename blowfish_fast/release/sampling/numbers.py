@@ -87,12 +87,7 @@ def population_counts(
     check_method(method)
     source = Sampled(release, confidence)
     design = source.design
-    if isinstance(design, Simple) and design.population is None:
-        raise IntervalError(
-            "a superpopulation has no number of people",
-            way_out="State it, bf.sampling.Simple(population=...), or ask "
-            "where(...).relative_count()",
-        )
+    _refuse_superpopulation(design)
     if isinstance(design, Stratified):
         bounds = stratified_counts(source, boxes_of(workload), method)
     elif isinstance(design, Weighted):
@@ -102,6 +97,15 @@ def population_counts(
     else:
         bounds = exact_counts(source, boxes_of(workload), source.miss)
     return with_answers(bounds, scaled_counts(release, workload))
+
+
+def _refuse_superpopulation(design: Any) -> None:
+    if isinstance(design, Simple) and design.population is None:
+        raise IntervalError(
+            "a superpopulation has no number of people",
+            way_out="State it, bf.sampling.Simple(population=...), or ask "
+            "where(...).relative_count()",
+        )
 
 
 def scaled_counts(release: Any, workload: Workload) -> FloatArray:
@@ -118,9 +122,15 @@ def scaled_counts(release: Any, workload: Workload) -> FloatArray:
     -------
     ndarray of float64, shape (queries,)
         The published answers, scaled to the population, and at least 0.
+
+    Raises
+    ------
+    IntervalError
+        If there is no design, or no such number in it.
     """
     source = Sampled(release, 0.95)
     design = source.design
+    _refuse_superpopulation(design)
     counts = np.asarray(release._answers(workload), float).reshape(-1)
     if isinstance(design, Bernoulli):
         counts = counts / float(design.rate)

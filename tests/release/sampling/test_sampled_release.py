@@ -97,6 +97,12 @@ def test_an_exact_interval_is_known_by_hand():
     assert high == pytest.approx(beta.ppf(0.975, 13, 28), rel=0.02)
 
 
+def test_a_superpopulation_has_no_number_of_people_and_no_estimate_of_one():
+    women = released().sampled(bf.sampling.Simple()).where(sex="F")
+    with pytest.raises(IntervalError, match="a superpopulation has no number"):
+        women.in_population().count()
+
+
 def test_counts_are_numbers_of_people():
     drawn = released().sampled(SIMPLE)
     women = drawn.where(sex="F")
