@@ -158,7 +158,10 @@ WORKLOAD: Any = {
 }
 SAMPLE: Any = {
     "metavar": "DESIGN",
-    "help": f"How the records were drawn, on your word: {SAMPLE_FORMS}.",
+    # Brackets of help pages are markup, unless they are escaped.
+    "help": "How the records were drawn, on your word: "
+    + SAMPLE_FORMS.replace("[", "\\[")
+    + ".",
     "autocompletion": offer_samples,
 }
 SampleWords = Annotated[str | None, typer.Option("--sample", **SAMPLE)]

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import typer
+from rich.text import Text
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -66,6 +67,8 @@ def test_every_command_speaks_json_and_explains_itself(path):
     assert max(map(len, done.output.splitlines())) <= 80
     for one in COMMANDS[path].params:
         assert getattr(one, "help", None), one.name
+        # A word in brackets that nobody escaped is taken for markup, and vanishes.
+        assert Text.from_markup(one.help).plain == one.help.replace("\\[", "[")
 
 
 def test_the_help_page_is_grouped():

@@ -62,6 +62,38 @@ def test_a_draft_from_a_code_book_runs_once_epsilon_is_stated(survey, monkeypatc
     run("release", "survey.toml", "--out", "release.blowfish")
 
 
+def test_a_draft_keeps_how_the_file_was_saved_and_shows_how_else_it_may_be_written(
+    survey,
+):
+    (survey / "alt.csv").write_text("Bezirk;Größe\nSüd;1,5\n", encoding="cp1252")
+    assert "the encoding cp1252" in str(refused("start", "alt.csv"))
+    told("start", "alt.csv", "--encoding", "cp1252")
+    text = (survey / "alt.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["data"]["encoding"] == "cp1252"
+    # What is open is written so that taking the # away is enough.
+    for line in (
+        '# decimal = ","',
+        '# dates = "DD.MM.YYYY"',
+        '# blanks = ["-", "n/a"]',
+    ):
+        assert line in text
+    opened = text.replace("# decimal = ", "decimal = ")
+    opened = opened.replace('# "Bezirk" = "0:100:10"', '"Bezirk"={levels=["Süd"]}')
+    opened = opened.replace("# epsilon = 1 ", "epsilon = 50 ")
+    (survey / "alt.toml").write_text(opened, encoding="utf-8")
+    run("release", "alt.toml", "--out", "alt.blowfish")
+
+
+def test_a_table_of_numbers_has_no_spellings(survey):
+    from pathlib import Path
+
+    drafts = [
+        job_draft.draft_job(Path(name), [], {}, {}, encoding=None, sources="a header")
+        for name in ("t.csv", "t.parquet")
+    ]
+    assert ["decimal" in draft for draft in drafts] == [True, False]
+
+
 def test_numbers_of_a_code_book_have_a_width(survey):
     told(*START, "--codebook", "numbers.csv")
     assert drafted()["domain"] == {"age": "0:100:20", "trust": "1:3:1"}

@@ -76,7 +76,9 @@ def run_start(
     sources = f"the header of {path.name}"
     sources += "" if codebook is None else f" and the code book {codebook.name}"
     sources += f"; values of {', '.join(named)} were read" if named else ""
-    draft = job_draft.draft_job(path, columns, book, values, sources=sources)
+    draft = job_draft.draft_job(
+        path, columns, book, values, encoding=encoding, sources=sources
+    )
     job.write_text(draft, encoding="utf-8")
     stated = [name for name in columns if name in values or name in book]
     report: dict[str, Any] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from blowfish_fast._support.optional import require
-from blowfish_fast.apps.cli.files.record_files import refuse_absent
+from blowfish_fast.apps.cli.files.record_files import PARQUET, refuse_absent
 from blowfish_fast.data.csv_files import TextForm, read_head
 from blowfish_fast.errors import InputError
 
@@ -150,6 +150,7 @@ def draft_job(
     book: Mapping[str, Coded],
     public: Mapping[str, Sequence[str]],
     *,
+    encoding: str | None,
     sources: str,
 ) -> str:
     """Return a commented job file that runs once what is open has been filled in.
@@ -164,6 +165,8 @@ def draft_job(
         What a code book says.
     public : mapping from name to sequence of str
         Lists of values that the curator calls public.
+    encoding : str or None
+        How a text file was saved, where that was stated.
     sources : str
         Where it comes from, in words.
 
@@ -186,6 +189,7 @@ def draft_job(
             lines.append(f'# {key} = "0:100:10"')
     domain = "\n".join(lines)
     source = json.dumps(str(path), ensure_ascii=False)
+    how_written = "" if path.suffix.lower() in PARQUET else _text_form(encoding)
     return f"""\
 # A draft, made from {sources}.
 # Fill in what is open, then ask what it would mean; no record is read for that:
@@ -193,6 +197,7 @@ def draft_job(
 
 [data]
 source = {source}
+{how_written}\
 missing = "cell"     # missing answers have a cell of their own; or "refuse"
 outside = "cell"     # so have answers that are none of those stated
 
@@ -201,6 +206,7 @@ outside = "cell"     # so have answers that are none of those stated
 # cells and take the # away, or leave them as they are, and they stay unpublished.
 #   "0:100:10"               numbers from 0 up to 100 in steps of 10
 #   "edges:0,18,65,120"      numbers between edges
+#   "2025-01-01:2026-01-01:month"   dates, by day, week, month, quarter or year
 #   {{ levels = ["a", "b"] }}  categories, spelled as in the file
 # Cells are public: take them from a questionnaire or a law, not from the records.
 {domain}
@@ -214,4 +220,14 @@ kind = "tables:1"    # the counts of each column; tables:2 of each pair of colum
 
 [budget]
 # epsilon = 1        # open: what it may cost; howto/choose_epsilon says what that means
+"""
+
+
+def _text_form(encoding: str | None) -> str:
+    """Return lines that say how a text file is written; open ones begin with a #."""
+    stated = f"encoding = {json.dumps(encoding)}\n" if encoding else ""
+    return f"""{stated}\
+# decimal = ","           # where one and a half is written 1,5
+# dates = "DD.MM.YYYY"    # where dates are written otherwise than 2025-12-31
+# blanks = ["-", "n/a"]   # further spellings of missing; empty and NA are known
 """
