@@ -669,9 +669,11 @@ class HistogramRelease(Tabular, Release):
 
         Parameters
         ----------
-        districts : array-like, Regions or Districts
+        districts : array-like, mapping, Regions or Districts
             The name of the district of each cell, in C order, None for a cell of no
-            district; `workloads.Regions`, named by their numbers; or polygons, of a
+            district; a mapping (or a series of pandas with such an index) from ids of
+            cells to these names, in which a cell that is absent lies in no district;
+            `workloads.Regions`, named by their numbers; or polygons, of a
             release of a grid. Where these cut cells, the estimate takes cells by their
             area, and the interval reaches from the cells inside to all that are
             touched.
@@ -685,6 +687,8 @@ class HistogramRelease(Tabular, Release):
         ------
         WorkloadError
             If there is not one name per cell.
+        InputError
+            If a mapping names a cell that there is not.
 
         Examples
         --------

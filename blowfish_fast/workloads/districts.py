@@ -76,7 +76,8 @@ class Regions(Workload):
         domain : Domain
             The cells.
         names : array-like
-            The name of the district of each cell, in C order; None for no district.
+            The name of the district of each cell, in C order; None or NaN for no
+            district.
 
         Returns
         -------
@@ -99,7 +100,10 @@ class Regions(Workload):
         """
         with malformed_as(WorkloadError, "names are texts or numbers, one per cell"):
             listed = np.asarray(names, dtype=object).reshape(-1)
-            inside = np.array([name is not None for name in listed], dtype=bool)
+            # Data frames write NaN where there is no name; NaN differs from itself.
+            inside = np.array(
+                [name is not None and name == name for name in listed], dtype=bool
+            )
             values, numbers = np.unique(
                 np.array(listed[inside].tolist()), return_inverse=True
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +80,11 @@ def district_answers(release: AnswerSource, districts: Any) -> GroupedAnswers:
     ----------
     release : HistogramRelease
         Any release of a histogram.
-    districts : array-like or Regions
-        The name of the district of each cell, in C order, None for none; or `Regions`,
-        whose districts are named by their numbers.
+    districts : array-like, mapping or Regions
+        The name of the district of each cell, in C order, None for none; a mapping, or
+        a series of pandas with such an index, from ids of cells to names, in which a
+        cell that is absent lies in no district; or `Regions`, whose districts are named
+        by their numbers.
 
     Returns
     -------
@@ -92,11 +95,47 @@ def district_answers(release: AnswerSource, districts: Any) -> GroupedAnswers:
     ------
     WorkloadError
         If there is not one name per cell.
+    InputError
+        If a mapping names a cell that there is not.
     """
     if isinstance(districts, Regions):
         return answers_of(release, districts, "district", range(districts.queries))
+    by_id = _by_id(districts)
+    if by_id is not None:
+        districts = _crosswalk(cell_ids(release), by_id)
     asked, names = Regions.named(release.domain, districts)
     return answers_of(release, asked, "district", names)
+
+
+def _by_id(districts: Any) -> Mapping[Any, Any] | None:
+    """Return names by the id of their cell, or None where they stand in C order.
+
+    A series of a data frame has an index. Where that is more than a numbering it names
+    the cells, and their order in the file is any.
+    """
+    if isinstance(districts, Mapping):
+        return districts
+    index = getattr(districts, "index", None)
+    if index is None or callable(index) or not hasattr(districts, "items"):
+        return None
+    by_id = dict(districts.items())
+    return None if list(by_id) == list(range(len(districts))) else by_id
+
+
+def _crosswalk(ids: Sequence[Any], names: Mapping[Any, Any]) -> list[Any]:
+    """Return the district of each cell, from a list of cells by id."""
+    cells = set(ids)
+    unknown = [at for at in names if at not in cells]
+    if unknown:
+        first = unknown[0]
+        raise InputError(
+            f"{len(unknown)} of {len(names)} ids are those of no cell"
+            f"{nearest(str(first), [str(at) for at in ids])}",
+            received=repr(first),
+            way_out="Write districts as {id of a cell: name of its district}, ids as "
+            "the levels of the domain are written",
+        )
+    return [names.get(at) for at in ids]
 
 
 def answers_of(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import IntervalError
+from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.release.places.level_answers import cell_ids
 
 TOWNS = bf.Domain.from_levels(["a", "b", "c", "d"], name="town")
@@ -27,6 +27,22 @@ def test_districts_of_any_release_have_names_and_intervals():
     low, high = answers["north"].interval(of="truth")
     assert low <= answers["north"] <= high
     assert answers.to_pandas().columns.tolist()[:2] == ["district", "count"]
+
+
+def test_districts_are_named_by_the_ids_of_cells_in_any_order():
+    import pandas as pd
+
+    release = released(bf.policies.Full(TOWNS), epsilon=1)
+    stated = {"d": "north", "b": "south", "a": "north"}
+    expected = release.of(["north", "south", None, "north"])
+    rows = pd.Series(stated)
+    for districts in (stated, rows, pd.Series(["north", "south", None, "north"])):
+        answers = release.of(districts)
+        assert {name: float(answers[name]) for name in answers} == {
+            name: float(expected[name]) for name in expected
+        }
+    with pytest.raises(InputError, match="1 of 2 ids are those of no cell"):
+        release.of({"a": "north", "e": "south"})
 
 
 def test_a_certificate_speaks_of_districts_too():
