@@ -20,7 +20,9 @@ from typing import Any, Literal
 
 FOLDER = Path(__file__).parent
 Kind = Literal["job", "table"]
-Part = Literal["AttributeSpec", "EqualCells", "PolicySpec", "StatedBudget"]
+Part = Literal[
+    "AttributeSpec", "DistrictShapes", "EqualCells", "PolicySpec", "StatedBudget"
+]
 
 
 def schema_file(kind: Kind) -> Path:

@@ -137,6 +137,24 @@ def _column(attribute: Mapping[str, Any]) -> dict[str, Any]:
         for key in (*CELLS, *OTHER_KEYS)
         if attribute.get(key) is not None
     }
+    if "districts" in attribute and not any(way in column for way in CELLS):
+        column["levels"] = _ids(attribute.get("name"), attribute["districts"])
     column.setdefault("missing", "cell")
     column.setdefault("outside", "cell" if "levels" in column else "clamp")
     return column
+
+
+def _ids(name: Any, districts: Any) -> list[Any]:
+    """Return the levels that districts state by their ids."""
+    from blowfish_fast.data.places.polygon_files import named_features
+
+    check_keys(f"districts of {name!r}", districts, part_of_table("DistrictShapes"))
+    features, id = districts.get("features"), districts.get("id")
+    if not isinstance(features, list) or not isinstance(id, str):
+        raise InputError(
+            f"districts of {name!r} have a list of features and the property that is "
+            "their id",
+            received=repr([*districts]),
+        )
+    ids, _ = named_features(features, id)
+    return ids

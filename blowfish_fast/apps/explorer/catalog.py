@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, datetime
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from blowfish_fast.data.domain import Domain, KeyDomain, WideDomain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import CatalogError, PolicyError
+from blowfish_fast.data.places.polygon_files import named_features
+from blowfish_fast.errors import CatalogError, InputError, PolicyError
 from blowfish_fast.policies import (
     Blocks,
     Full,
@@ -35,9 +37,12 @@ MOST_CELLS = 2**20
 """Cells of one attribute."""
 MOST_ATTRIBUTES = 64
 """Attributes of one table."""
+MOST_CORNERS = 2**18
+"""Corners of the borders of one attribute, which a page draws."""
 UNITS = {None: "", "D": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 """What a step of an attribute's edges is called: none for numbers."""
 Name = Annotated[str, Field(min_length=1, max_length=128)]
+Ring = list[list[float]]
 Joined = Literal["all", "end", "apart"]
 
 
@@ -153,11 +158,61 @@ class WordCells(Model):
     """Whether capitals are letters of their own."""
 
 
+class DistrictShapes(Model):
+    """Public borders of the levels of a category, by which answers are drawn as a map.
+
+    They say where a level lies and nothing of records: hulls or clusters of the data
+    would publish them.
+    """
+
+    id: Name
+    """The property of features that holds the level."""
+    features: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_CELLS)
+    """Features of GeoJSON, each a Polygon or a MultiPolygon with properties."""
+    degrees: bool = True
+    """Whether coordinates are longitude and latitude, as GeoJSON has it; others are
+    drawn as they are.
+    """
+
+    @cached_property
+    def named(self) -> dict[Any, list[list[Ring]]]:
+        """Return the polygons of each level: rings of coordinates.
+
+        Raises
+        ------
+        InputError
+            If a feature is no polygon, or lacks the property.
+        ValueError
+            If two features have one level, or there are more than 2^18 corners.
+        """
+        ids, shapes = named_features(self.features, self.id)
+        seen: set[Any] = set()
+        for level in ids:
+            named = isinstance(level, str | int | float)
+            if not named or level in seen:
+                again = " a second time" if named else ""
+                raise ValueError(
+                    f"each district has a level of its own by {self.id!r}; received "
+                    f"{level!r}{again}"
+                )
+            seen.add(level)
+        corners = sum(len(ring) for shape in shapes for part in shape for ring in part)
+        if corners > MOST_CORNERS:
+            raise ValueError(
+                f"borders have at most 2^18 = {MOST_CORNERS:,} corners, for a page to "
+                f"draw; received {corners:,}: simplify them"
+            )
+        # Plain lists: descriptions are compared, and arrays have no one truth value.
+        plain = [[[ring.tolist() for ring in part] for part in at] for at in shapes]
+        return dict(zip(ids, plain, strict=True))
+
+
 class AttributeSpec(Model):
     """What is public about a column.
 
     Its cells are stated in exactly one of five ways: `cells`, `edges`, `dates`,
-    `levels` or `words`. Every field is described below it, and in the JSON schema that
+    `levels` or `words`; `districts` alone state the levels by their ids. Every field is
+    described below it, and in the JSON schema that
     ``AttributeSpec.model_json_schema()`` returns.
 
     Examples
@@ -179,6 +234,10 @@ class AttributeSpec(Model):
     """The dates at which time is cut, rising; one of five ways to state the cells."""
     levels: list[str | int | float] | None = None
     """The levels of a category; one of five ways to state the cells."""
+    districts: DistrictShapes | None = None
+    """Public borders of levels: answers by this attribute are drawn as a map. Without
+    levels, the ids of the districts are the levels.
+    """
     words: WordCells | None = None
     """Texts that nobody listed; one of five ways to state the cells. They are asked by
     the question which of them are frequent.
@@ -200,6 +259,20 @@ class AttributeSpec(Model):
     holds 20 alone, and sums and means are exact to the cell.
     """
 
+    @model_validator(mode="before")
+    @classmethod
+    def _levels_of_districts(cls, stated: Any) -> Any:
+        shapes = stated.get("districts") if isinstance(stated, Mapping) else None
+        ways = ("cells", "edges", "dates", "levels", "words")
+        if shapes is None or any(stated.get(way) is not None for way in ways):
+            return stated
+        try:
+            read = DistrictShapes.model_validate(shapes)
+        except ValidationError:
+            # Said of the field itself, when it is read.
+            return stated
+        return {**stated, "districts": read, "levels": [*_drawn(read)]}
+
     @model_validator(mode="after")
     def _exactly_one_domain(self) -> Self:
         stated = [self.cells, self.edges, self.dates, self.levels, self.words]
@@ -212,6 +285,14 @@ class AttributeSpec(Model):
             getattr(moment, "tzinfo", None) is not None for moment in self.dates or ()
         ):
             raise ValueError(f"dates of {self.name!r} are stated without a time zone")
+        if self.districts is not None:
+            levels = {*(self.levels or ())}
+            stray = [level for level in _drawn(self.districts) if level not in levels]
+            if stray:
+                raise ValueError(
+                    f"districts of {self.name!r} are levels of it; received "
+                    f"{stray[0]!r}, which is none"
+                )
         if self.whole and self.cells is None and self.edges is None:
             raise ValueError(f"{self.name!r} has no numbers that could be whole")
         listless = self.levels is not None or self.words is not None
@@ -271,6 +352,14 @@ class AttributeSpec(Model):
         return plain.with_extra_cells(
             outside=not self.clamped, missing=self.missing == "cell"
         )
+
+
+def _drawn(shapes: DistrictShapes) -> dict[Any, list[list[Ring]]]:
+    """Return the polygons of levels; what is wrong with them, as pydantic reads it."""
+    try:
+        return shapes.named
+    except InputError as problem:
+        raise ValueError(str(problem)) from None
 
 
 class PolicySpec(Model):
@@ -554,6 +643,22 @@ class TableSpec(Model):
         if self.person is None:
             return table
         return PerPerson(table, self.at_most, person=self.person)
+
+    def without_borders(self) -> TableSpec:
+        """Return the table without the borders of its levels, which only a map reads.
+
+        Returns
+        -------
+        TableSpec
+            A description with the same cells and policies.
+        """
+        if all(attribute.districts is None for attribute in self.attributes):
+            return self
+        plain = [
+            attribute.model_copy(update={"districts": None})
+            for attribute in self.attributes
+        ]
+        return self.model_copy(update={"attributes": plain})
 
     def with_all_records(self) -> TableSpec:
         """Return the table with every record of a person counted: never to be released.

@@ -166,6 +166,7 @@ class Layout:
                 "bins": axis.asked,
                 **({"unit": axis.spec.unit} if axis.spec.unit else {}),
                 **({"missing": True} if axis.missing else {}),
+                **({"districts": True} if axis.spec.districts else {}),
             }
             for axis in self.axes[: self.shown]
         ] or [ALL_RECORDS]

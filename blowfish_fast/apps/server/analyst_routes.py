@@ -166,7 +166,8 @@ def describe_attribute(
     joined = attribute.extras_joined if attribute.name in table.policies else "all"
     told = EXTRAS[joined].promised(currency) if axis.extras else None
     return {
-        **attribute.model_dump(mode="json", exclude_none=True),
+        **attribute.model_dump(mode="json", exclude_none=True, exclude={"districts"}),
+        **({"districts": True} if attribute.districts else {}),
         "kind": attribute.kind,
         "size": axis.size,
         "regular": axis.regular,
@@ -179,6 +180,20 @@ def describe_attribute(
 def tables(visit: Person) -> list[dict[str, Any]]:
     """List the tables, their public attributes, policies and budgets."""
     return [describe_table(visit.explorer(name), visit) for name in visit.work.tables]
+
+
+@router.get("/districts", response_model=dict[str, Any])
+def districts(
+    visit: Person,
+    table: TableQuery,
+    attribute: Annotated[Name, Query(description="The name of the attribute.")],
+) -> Response:
+    """Return the public borders of an attribute's levels, to be drawn. Free."""
+    shapes = visit.explorer(table).table.attribute(attribute).districts
+    if shapes is None:
+        raise HTTPException(404, "this attribute has no borders to be drawn")
+    drawn = [{"id": id, "polygons": parts} for id, parts in shapes.named.items()]
+    return _as_json({"degrees": shapes.degrees, "districts": drawn})
 
 
 @router.post("/explain")

@@ -107,7 +107,8 @@ class PriceTask(NamedTuple):
         """
         plain = {} if asked is None else asked.model_dump(mode="json")
         name = planner.currency.name
-        return cls(wanted, table.to_dict(), plain, name, planner.samples, options)
+        described = table.without_borders().to_dict()
+        return cls(wanted, described, plain, name, planner.samples, options)
 
     def result(self, planner: Planner) -> Any:
         """Work out what is wanted."""

@@ -154,19 +154,46 @@ def _read_geojson(path: str | os.PathLike[str], id: str) -> NamedShapes:
             "a file of GeoJSON holds a FeatureCollection with features",
             received=f"none in {os.fspath(path)!r}",
         )
-    ids, shapes = [], []
-    for feature in features:
-        properties = feature.get("properties") or {}
-        if id not in properties:
-            raise _no_column(id, [str(name) for name in properties])
-        ids.append(properties[id])
-        shapes.append(polygons_of(feature))
+    ids, shapes = named_features(features, id)
     stated = content.get("crs")
     system = WGS84
     if stated is not None:
         with malformed_as(InputError, 'the member "crs" names a reference system'):
             system = known_system(stated["properties"]["name"]) or WGS84
     return NamedShapes(ids, shapes, system)
+
+
+def named_features(
+    features: Sequence[Any], id: str
+) -> tuple[list[Any], list[list[Polygon]]]:
+    """Return the ids and the polygons of features of GeoJSON.
+
+    Parameters
+    ----------
+    features : sequence of mapping
+        Features with properties and a geometry.
+    id : str
+        The property that names districts.
+
+    Returns
+    -------
+    tuple of two lists
+        The id of each feature, and its polygons.
+
+    Raises
+    ------
+    InputError
+        If a feature is none, lacks the property, or is no polygon.
+    """
+    ids, shapes = [], []
+    for feature in features:
+        with malformed_as(InputError, "a feature of GeoJSON has properties"):
+            properties = dict(feature.get("properties") or {})
+        if id not in properties:
+            raise _no_column(id, [str(name) for name in properties])
+        ids.append(properties[id])
+        shapes.append(polygons_of(feature))
+    return ids, shapes
 
 
 def _from_wkb(content: bytes) -> list[Polygon]:

@@ -1,5 +1,6 @@
 import { afterPause, byId, confirmed, element, following, get, listening, markFields, newest, notice, number, post, sentence, trying } from "./api.js";
 import { savedQuestions } from "./board.js";
+import { pictureOf } from "./districts.js";
 import { QuestionForm, inWords, shared } from "./form.js";
 import { csvOf, day, fileName, fillNumbers, pythonOf, save } from "./numbers.js";
 import { draw, drawCompared } from "./plots.js";
@@ -294,9 +295,12 @@ function listen() {
     }).finally(later);
   });
   byId("history-search").addEventListener("input", search);
+  byId("answer").addEventListener("district", (event) => drill(shown, { pointNumber: event.detail }));
   byId("save-csv").addEventListener("click", () => save(`${fileName(shown, inWords(shown.question))}.csv`, csvOf(shown)));
   byId("save-png").addEventListener("click", () => trying(() => {
-    const box = byId("answer"), words = inWords(shown.question), plain = words.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+    const box = byId("answer"), words = inWords(shown.question);
+    if (box.classList.contains("districts")) return pictureOf(box, `${shown.question.table}: ${words}`).then((picture) => save(`${fileName(shown, words)}.png`, picture, "image/png"));
+    const plain = words.replace(/&/g, "&amp;").replace(/</g, "&lt;");
     // On the page the title is a heading; a picture takes it along.
     const layout = { ...box.layout, title: { text: `${shown.question.table}: ${plain}`, font: { size: 15 } }, margin: { ...box.layout.margin, t: 60 }, paper_bgcolor: "#ffffff", plot_bgcolor: "#ffffff" };
     return Plotly.downloadImage({ data: box.data, layout }, { format: "png", width: 1200, height: 700, filename: fileName(shown, words) });

@@ -3,7 +3,7 @@
 import { byId, element, get, markFields, newest, notice, options, post, trying } from "./api.js";
 import { splitItems } from "./items.js";
 
-const KINDS = [["", "leave out"], ["number", "number"], ["category", "category"], ["date", "date"], ["words", "words nobody listed"]];
+const KINDS = [["", "leave out"], ["number", "number"], ["category", "category"], ["districts", "districts, drawn as a map"], ["date", "date"], ["words", "words nobody listed"]];
 const guess = (type) => /int|float|decimal/.test(type) ? "number" : /date|timestamp/.test(type) ? "date" : /string/.test(type) ? "category" : "";
 
 const MONTHS = Array.from({ length: 13 }, (_, at) => `${new Date().getFullYear() - 1 + Math.floor(at / 12)}-${String(at % 12 + 1).padStart(2, "0")}-01`);
@@ -16,6 +16,18 @@ const listings = newest();
 
 // What is no number stays a text, and the server says that the column holds none.
 const asNumber = (text) => text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
+
+// Coordinates of GeoJSON are degrees unless the file states another system.
+const DEGREES = /CRS84|EPSG:+4326$/i;
+
+// Borders out of a file that the curator chose; the server says what is wrong with them.
+async function bordersIn(file, id) {
+  if (!file) return { id, features: [] };
+  let content;
+  try { content = JSON.parse(await file.text()); } catch { throw new Error(`${file.name} holds no GeoJSON`); }
+  const stated = content?.crs?.properties?.name;
+  return { id, features: content?.features ?? [], ...(stated && !DEGREES.test(stated) ? { degrees: false } : {}) };
+}
 
 // An empty field is nothing, and not 0: the server asks for it.
 const stated = (box) => box.value.trim() === "" ? null : Number(box.value);
@@ -33,6 +45,10 @@ function row(name, type) {
   const symbols = element("input", { type: "text", maxlength: "256", value: "a-z0-9 -", "data-field": "symbols", "aria-label": `symbols of ${name}` });
   const longest = element("input", { type: "number", min: "1", max: "512", step: "1", value: 14, "data-field": "longest", "aria-label": `longest word of ${name}` });
   const rule = element("span", { class: "cells" }, "of", symbols, "up to", longest, "long");
+  // Borders are a file of the curator's: each district is a level by one of its properties.
+  const file = element("input", { type: "file", accept: ".geojson,.json,application/geo+json", "data-field": "features", "aria-label": `borders of ${name}, a file of GeoJSON` });
+  const id = element("input", { type: "text", maxlength: "128", value: name, "data-field": "id", "aria-label": `property that holds ${name}` });
+  const map = element("span", { class: "cells" }, file, "by", id);
   const joined = element("select", { "aria-label": `missing values of ${name}` },
     ...options([["all", "all values"], ["end", "the last values"], ["apart", "nothing: it is public"]], "all"));
   const key = () => [byId("person").value, byId("record").value].includes(name);
@@ -40,6 +56,7 @@ function row(name, type) {
     // Whose record it is, and which of hers, is no attribute.
     kind.disabled = key();
     cells.hidden = key() || kind.value !== "number";
+    map.hidden = key() || kind.value !== "districts";
     rule.hidden = key() || kind.value !== "words";
     listed.hidden = key() || (kind.value !== "category" && kind.value !== "date");
     listed.placeholder = kind.value === "date" ? "2024-01-01, 2024-02-01, ..." : 'a, earth science, "b, c"';
@@ -50,21 +67,22 @@ function row(name, type) {
   kind.addEventListener("change", refresh);
   refresh();
   const values = () => splitItems(listed.value);
-  const attribute = () => {
+  const attribute = async () => {
     // The types that the database knows begin with ! where NULL is ruled out.
     const made = { name, ...(type.startsWith("!") ? { missing: "none" } : kind.value === "words" ? {} : { extras_joined: joined.value }) };
     if (kind.value === "words") return { ...made, words: { symbols: symbols.value, longest: Number(longest.value) } };
     if (kind.value === "number") return { ...made, cells: { start: stated(start), stop: stated(stop), width: Number(width.value) },
       ...(/^!?u?int\d/.test(type) ? { whole: true } : {}),
       ...(unit.value.trim() ? { unit: unit.value.trim() } : {}) };
+    if (kind.value === "districts") return { ...made, districts: await bordersIn(file.files[0], id.value.trim()) };
     if (kind.value === "date") return { ...made, dates: values() };
     return { ...made, levels: /int|bool|float|decimal/.test(type) ? values().map(asNumber) : values() };
   };
   const words = type.startsWith("!") ? `${type.slice(1)}, never missing` : type;
   const line = element("tr", {}, element("td", {}, name), element("td", { class: "quiet" }, words),
-    element("td", {}, kind), element("td", {}, cells, listed, rule), element("td", {}, joined));
+    element("td", {}, kind), element("td", {}, cells, listed, rule, map), element("td", {}, joined));
   // Where a field of the attribute is written: its own box, or the first that is shown.
-  const box = (field) => line.querySelector(`[data-field="${field}"]`) ?? (!cells.hidden ? start : !rule.hidden ? symbols : listed);
+  const box = (field) => line.querySelector(`[data-field="${field}"]`) ?? (!cells.hidden ? start : !rule.hidden ? symbols : !map.hidden ? file : listed);
   return { name, line, used: () => kind.value !== "" && !key(), attribute, refresh, box };
 }
 
@@ -87,7 +105,7 @@ function describe() {
     event.preventDefault();
     trying(async () => {
       const person = byId("person").value, record = byId("record").value, presence = byId("presence").value;
-      const attributes = rows.filter((one) => one.used()).map((one) => one.attribute());
+      const attributes = await Promise.all(rows.filter((one) => one.used()).map((one) => one.attribute()));
       const table = { name: byId("table-name").value, source: name, attributes, description: byId("table-description").value,
         ...(person ? { person, at_most: Number(byId("at-most").value), ...(record ? { record } : {}) } : {}),
         ...(person && byId("population").value ? { population: byId("population").value } : {}),

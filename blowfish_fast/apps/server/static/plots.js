@@ -2,6 +2,7 @@
 
 /* global Plotly */
 import { element, number } from "./api.js";
+import { begun, byDistrict, drawDistricts } from "./districts.js";
 import { inTime, labels, numbersBeside, textOf, titleOf, whatOf } from "./numbers.js";
 
 const BLUE = "#0072b2", ORANGE = "#d55e00";
@@ -127,7 +128,22 @@ function asDensity(answer) {
     intervals: answer.intervals?.map((pair, at) => pair.map((end) => end / widths[at])) ?? null };
 }
 
+// Leave nothing of a map behind where something else is drawn, nor of anything where a map is.
+function cleared(box) {
+  begun(box);
+  if (box.classList.contains("districts")) { box.classList.remove("districts"); box.replaceChildren(); }
+}
+
 export function draw(box, answers, names = [], scale = undefined) {
+  if (answers.length === 1 && byDistrict(answers[0])) {
+    if (box.data) { Plotly.purge(box); box.replaceChildren(); }
+    return drawDistricts(box, answers[0], scale, () => drawBars(box, answers, names, scale));
+  }
+  return drawBars(box, answers, names, scale);
+}
+
+function drawBars(box, answers, names, scale) {
+  cleared(box);
   if (!answers.length) { if (box.data) Plotly.purge(box); box.classList.remove("drawn"); return undefined; }
   const first = answers[0], kind = first.question.kind;
   if (isMap(first)) return drawMap(box, first, scale);
@@ -148,12 +164,13 @@ export function draw(box, answers, names = [], scale = undefined) {
 export function drawCompared(box, answers, names) {
   if (!answers.length) { box.replaceChildren(); return; }
   const alike = (one) => JSON.stringify([isMap(one), one.question.kind === "quantiles", one.axes.map((axis) => axis.attribute)]);
-  const groups = answers.length === 2 && (isMap(answers[0]) || alike(answers[0]) !== alike(answers[1])) ? [[0], [1]] : [answers.map((_, at) => at)];
+  const apart = (one) => isMap(one) || byDistrict(one);
+  const groups = answers.length === 2 && (apart(answers[0]) || alike(answers[0]) !== alike(answers[1])) ? [[0], [1]] : [answers.map((_, at) => at)];
   const plots = groups.map((members) => ({ members, plot: element("div", { class: "plot" }) }));
   box.replaceChildren(...plots.map(({ members, plot }) =>
     element("div", {}, element("h3", {}, members.map((at) => names[at]).join(" and ")), plot,
       ...members.flatMap((at) => [element("p", { class: "quiet" }, `${names[at]}: ${textOf(answers[at])}.`), numbersBeside(answers[at], names[at])]))));
-  const scale = answers.length > 1 && answers.every(isMap) ? scaleOf(answers) : undefined;
+  const scale = answers.length > 1 && (answers.every(isMap) || answers.every(byDistrict)) ? scaleOf(answers) : undefined;
   for (const { members, plot } of plots) draw(plot, members.map((at) => answers[at]), members.map((at) => names[at]), scale);
 }
 
