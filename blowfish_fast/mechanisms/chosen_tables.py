@@ -2,9 +2,10 @@
 
 Noisy single tables decide, at no cost, how cells are merged. Then, again and again: a
 private choice names the pair of attributes, and its resolution, that the model so far
-misses most; it is measured; the model of greatest entropy is fitted to all that was
-measured. Where edges of the policy move few tables each, all pairs are measured
-coarsely in place of choices, and batches hold every attribute once.
+misses most, or the triple where tables of three are asked; it is measured; the model of
+greatest entropy is fitted to all that was measured. Where edges of the policy move few
+tables each, all pairs are measured coarsely in place of choices, and batches hold every
+attribute once.
 """
 
 from __future__ import annotations
@@ -46,7 +47,12 @@ from .contingency import Contingency
 from .tables.impossible_cells import ImpossibleCells
 from .tables.prior_tables import PriorTables
 from .tables.table_merging import MOST_MERGED
-from .tables.table_rules import TableRules, asked_pairs, pair_weights
+from .tables.table_rules import (
+    TableRules,
+    asked_pairs,
+    counted_triples,
+    pair_weights,
+)
 
 Chooser = Literal["best", "data", "plan"]
 
@@ -74,7 +80,9 @@ class ChosenTables(Mechanism):
         As for `Contingency`: `AddRemove`, `Full` or `TablePolicy` over a wide domain,
         or any unconstrained policy over a `Domain`.
     workload : Tables
-        Which tables are asked, and how much each counts.
+        Which tables are asked, and how much each counts. Where tables of three and
+        more attributes are, triples may be chosen beside pairs, except where all pairs
+        are screened: of those of fewest cells, up to 2^22 cells together.
     choose : {"best", "data", "plan"}
         "data" lets the data choose; "plan" measures what `Contingency` plans from
         public sizes, and releases what it would; "best" takes the plan where that
@@ -269,6 +277,7 @@ class ChosenTables(Mechanism):
             sorted({axis for table in tables for axis in table}),
             edge_kinds(self.policy.unconstrained),
             self.budget.power,
+            counted_triples(tables, self.domain.shape),
         )
 
     @property
@@ -343,7 +352,9 @@ class ChosenTables(Mechanism):
         pairs = sorted([*rules.pairs, *rules.exact_pairs])
         paired = {axis for pair in pairs for axis in pair}
         alone = [(axis,) for axis in rules.singles if axis not in paired]
-        return tuple(dict.fromkeys([*planned, *pairs, *alone]))
+        # Pairs stand first, so that nobody sums a pair down from a larger table.
+        triples = [*rules.triples, *rules.exact_triples]
+        return tuple(dict.fromkeys([*planned, *pairs, *alone, *triples]))
 
     @property
     def _counted(self) -> CountedTables:

@@ -443,7 +443,9 @@ def measured_tables(release: ChosenTablesRelease, *, axes: Axes | None = None) -
         drawn, field, [str(name) for name in table_names(release.domain, columns)]
     )
     rest = "below the diagonal: how often; blank: from the model alone"
-    drawn.set_title(f"cells at which a table was measured\n{rest}")
+    triples = sum(len(table) == 3 for table in shown)
+    more = f"\nnot drawn: {triples} of three attributes" if triples else ""
+    drawn.set_title(f"cells at which a table was measured\n{rest}{more}")
     return drawn
 
 

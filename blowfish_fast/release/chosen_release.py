@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from .grants import Scope
 from .guarantee import Guarantee
 from .release import HistogramRelease
 from .synthetic import FittedTables, coins_of, record_count
+from .table_errors import TableErrors
 from .tables_certificate import TablesCertificate, check_certificate
 from .tables_release import MEMBER, Kinds, TablesRelease, rebuild_planned
 
@@ -411,11 +412,43 @@ class ChosenTablesRelease(TablesRelease):
         drawn = np.concatenate([measurement.noisy for measurement in self.measurements])
         return self._fitted.cells(None, coins_of(drawn))
 
-    def errors(self) -> NoReturn:
-        """Refuse: how far the model is off depends on the data."""
-        raise IntervalError(
-            "how far tables of the model are off depends on the data; release.measured "
-            "lists the noise of measured tables, and their intervals hold the truth"
+    def errors(self) -> TableErrors:
+        """Return the errors of asked tables that were measured cell by cell.
+
+        They are those of `table`. How far tables of the model are off depends on the
+        data, and of merged cells the noise is known, not that of the cells inside.
+
+        Returns
+        -------
+        TableErrors
+            Its `tables` are those of which the error is known, in the order asked.
+
+        Raises
+        ------
+        IntervalError
+            If there is none; `measured` lists the noise of all measured tables.
+        """
+        by_cell = {
+            axes: measured
+            for axes in self._asked
+            if (measured := self._firsts.get(axes)) is not None
+            and all(grouping.is_single_cells for grouping in measured.table.groupings)
+        }
+        if not by_cell:
+            raise IntervalError(
+                "no asked table was measured cell by cell, and how far tables of the "
+                "model are off depends on the data",
+                way_out="release.measured lists the noise of measured tables, and "
+                "their intervals hold the truth",
+            )
+        return TableErrors(
+            kind="chosen",
+            domain=self.domain,
+            tables=tuple(by_cell),
+            measured=tuple(by_cell),
+            variances=np.array([each.deviation**2 for each in by_cell.values()]),
+            budget=self.guarantee.spent,
+            records=round(self.model.total),
         )
 
     @property

@@ -183,8 +183,6 @@ def test_tables_that_were_not_measured_have_no_intervals(cells):
     again = bf.Release.from_bytes(table.to_bytes())
     with pytest.raises(IntervalError, match=r"release\.measured"):
         again.intervals(Identity(again.domain))
-    with pytest.raises(IntervalError, match="depends on the data"):
-        out.errors()
     with pytest.raises(IntervalError, match="was not screened"):
         out.screen("age", "job")
 
@@ -269,6 +267,29 @@ def test_certificates_are_refused_where_there_is_no_model(cells):
     triples = Tables(SURVEY, [("age", "sex", "region")])
     larger = bf.ChosenTables(P.AddRemove(SURVEY), triples, certify="0.1", epsilon=1)
     assert larger._certified == ((0, 1), (0, 2), (1, 2))
+
+
+def test_errors_are_those_of_tables_that_were_measured_cell_by_cell(cells):
+    mechanism = chosen()
+    out = mechanism.release(counts_of(mechanism, cells), rng=2)
+    errors = out.errors()
+    assert errors.tables[:5] == ((0,), (1,), (2,), (3,), (4,))
+    for axes, variance in zip(errors.tables, errors.variances, strict=True):
+        own = out.table(*axes).standard_errors(Identity(out.table(*axes).domain))
+        np.testing.assert_allclose(own, np.sqrt(variance))
+        assert out._firsts[axes].table.shape == tuple(SIZES[axis] for axis in axes)
+    merged = [
+        axes
+        for axes, measured in out._firsts.items()
+        if measured.table.cells < np.prod([SIZES[axis] for axis in axes])
+    ]
+    assert merged
+    assert not {*errors.tables} & {*merged}
+    pairs = Tables(SURVEY, [("age", "pay")])
+    coarse = bf.ChosenTables(P.AddRemove(SURVEY), pairs, choose="data", epsilon="0.1")
+    few = coarse.release(counts_of(coarse, cells), rng=1)
+    with pytest.raises(IntervalError, match=r"release\.measured lists the noise"):
+        few.errors()
 
 
 def test_records_and_whole_tables_come_from_the_model(cells):

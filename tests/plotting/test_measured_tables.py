@@ -44,6 +44,19 @@ def test_the_map_shows_cells_and_how_often(path):
         bf.plotting.measured_tables([1])
 
 
+def test_the_map_says_how_many_triples_it_does_not_draw():
+    policy = bf.policies.AddRemove(SURVEY)
+    asked = bf.workloads.Tables(SURVEY, ways=3)
+    mechanism = bf.ChosenTables(policy, asked, choose="data", epsilon=4)
+    counts = np.zeros(SURVEY.shape, dtype=int)
+    counts[:3, 0], counts[3:, 1] = 100, 100
+    counts[:3, 1, 2:], counts[3:, 0, 2:] = 900, 900
+    release = mechanism.release(bf.Histogram(SURVEY, counts), rng=1)
+    assert "age x sex x region" in release.measured["table"].tolist()
+    title = bf.plotting.measured_tables(release).get_title()
+    assert title.endswith("not drawn: 1 of three attributes")
+
+
 def test_pages_and_answers_of_such_a_release(path, tmp_path):
     release = read_release(path)
     about, sections = explain_release(release, "out")

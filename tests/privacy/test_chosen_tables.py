@@ -56,10 +56,11 @@ TINY = CountedTables((2, 2), [(0, 1)])
 """So few cells that the audit works out the law on every standard pair in no time."""
 
 
-def some_choices(generator, weights=(64,), shape=SMALL.shape):
-    """Return tables of one and two attributes, at random levels and estimates."""
+def some_choices(generator, weights=(64,), shape=SMALL.shape, most=2):
+    """Return tables of up to `most` attributes, at random levels and estimates."""
     choices, places = [], range(len(shape))
-    for axes in [one for ways in (1, 2) for one in combinations(places, ways)]:
+    ways = range(1, most + 1)
+    for axes in [axes for size in ways for axes in combinations(places, size)]:
         sizes = [shape[axis] for axis in axes]
         table = MergedTable(axes, tuple(map(Grouping.single_cells, sizes)))
         levels = tuple(
@@ -154,10 +155,10 @@ class ScaledByTheTruth(WorstTable):
         return super()._costs_of(choice._replace(estimate=guess), counts)
 
 
-def largest_loss(kind, policy, generator, weights=(64,)):
+def largest_loss(kind, policy, generator, weights=(64,), counted=COUNTED, most=2):
     worst = 0.0
     for _ in range(4):
-        selector = kind(COUNTED, some_choices(generator, weights))
+        selector = kind(counted, some_choices(generator, weights, most=most))
         background = generator.integers(0, 4, 12)
         for first, second, steps in sides_of(policy, background):
             logs = [log_law(selector, one, policy) for one in (first, second)]
@@ -379,11 +380,18 @@ class Told:
         self.steps, self.cells = testimony.steps, cells
 
 
-def watched(policy, seed, epsilon=4, **more):
-    asked = bf.workloads.Tables(SMALL, ways=2)
+def watched(policy, seed, epsilon=4, ways=2, **more):
+    asked = bf.workloads.Tables(SMALL, ways=ways)
     mechanism = bf.ChosenTables(policy, asked, choose="data", epsilon=epsilon, **more)
     counts = np.random.default_rng(seed).integers(0, 90, SMALL.shape)
-    counts[0, 0] += 300
+    if ways == 2:
+        counts[0, 0] += 300
+    else:
+        # Every two attributes are independent of each other, and all three are not.
+        counts[0, :2, 0] += 400
+        counts[1, :2, 1] += 400
+        counts[0, 2, 1] += 800
+        counts[1, 2, 0] += 800
     testimony = watch(mechanism, bf.Histogram(SMALL, counts), seed)
     return testimony, Told(testimony, counts.reshape(-1))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -56,14 +57,13 @@ class TableChoices(NamedTuple):
 
     def resolutions(self) -> list[MergedTable]:
         """Return the candidates in their order, as tables of single cells merged."""
-        combinations: list[tuple[Grouping, ...]] = [()]
-        for grouping, levels in zip(self.table.groupings, self.levels, strict=True):
-            combinations = [
-                (*before, grouping.then(level))
-                for before in combinations
-                for level in levels
-            ]
-        return [MergedTable(self.table.axes, groupings) for groupings in combinations]
+        merged = [
+            [grouping.then(level) for level in levels]
+            for grouping, levels in zip(self.table.groupings, self.levels, strict=True)
+        ]
+        return [
+            MergedTable(self.table.axes, groupings) for groupings in product(*merged)
+        ]
 
 
 class WorstTable(ByCost):

@@ -67,6 +67,9 @@ SCREENED_EACH = 1.25
 MOST_TABLES_EACH = 6
 """Tables per attribute, at most."""
 
+MOST_IN_TRIPLES = 2**22
+"""Cells of all counted tables of three attributes together, at most."""
+
 FEWEST_BATCHES = 3
 MOST_BATCHES = 8
 
@@ -86,6 +89,8 @@ class TableRules:
         The edges of the policy.
     power : int
         1 where the budget is epsilon, 2 where it is rho.
+    triples : sequence of triples of int
+        Sets of three attributes that are counted: see `counted_triples`.
 
     Examples
     --------
@@ -106,6 +111,7 @@ class TableRules:
         singles: Sequence[int],
         kinds: tuple[EdgeKind, ...],
         power: int = 1,
+        triples: Sequence[AxisSet] = (),
     ) -> None:
         self.sizes = tuple(sizes)
         self.singles = tuple(singles)
@@ -113,6 +119,10 @@ class TableRules:
         self.power = power
         self.exact_pairs = [pair for pair in pairs if is_exact(pair, kinds)]
         self.pairs = [pair for pair in pairs if not is_exact(pair, kinds)]
+        self.exact_triples = [axes for axes in triples if is_exact(axes, kinds)]
+        others = [axes for axes in triples if not is_exact(axes, kinds)]
+        # A screen shows pairs, so nothing would tell which triple to measure.
+        self.triples = [] if self.screens else others
 
     def price(self, tables: Sequence[AxisSet]) -> float:
         """Return what tables at rate 1 cost on the worst edge, together."""
@@ -273,6 +283,42 @@ class TableRules:
 def asked_pairs(tables: Sequence[AxisSet]) -> list[AxisSet]:
     """Return the pairs of attributes that stand together in a table, in order."""
     return sorted({pair for table in tables for pair in combinations(table, 2)})
+
+
+def counted_triples(tables: Sequence[AxisSet], sizes: Sequence[int]) -> list[AxisSet]:
+    """Return sets of three attributes of which a table may be measured, in order.
+
+    Those that stand together in an asked table of three and more attributes, the ones
+    of fewest cells first, as long as all of them have at most 2^22 cells together.
+
+    Parameters
+    ----------
+    tables : sequence of tuples of int
+        The attributes of each asked table.
+    sizes : sequence of int
+        Cells along every attribute.
+
+    Returns
+    -------
+    list of tuples of int
+        Three attributes each, by increasing number.
+
+    Examples
+    --------
+    >>> counted_triples([(0, 1, 2), (1, 2, 3), (0, 3)], (9, 5, 2, 4000))
+    [(0, 1, 2), (1, 2, 3)]
+    >>> counted_triples([(0, 1, 2), (1, 2, 3)], (9, 5, 2, 10**6))
+    [(0, 1, 2)]
+    """
+    asked = {triple for table in tables for triple in combinations(table, 3)}
+    cells = {triple: math.prod(sizes[axis] for axis in triple) for triple in asked}
+    counted, total = [], 0
+    for triple in sorted(asked, key=lambda axes: (cells[axes], axes)):
+        total += cells[triple]
+        if total > MOST_IN_TRIPLES:
+            break
+        counted.append(triple)
+    return sorted(counted)
 
 
 def pair_weights(
