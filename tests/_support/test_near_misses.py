@@ -31,6 +31,8 @@ def test_every_name_that_is_named_is_there(name, release):
             assert hasattr(owner, part), meant
             owner = getattr(owner, part)
         assert owner is not None
+        asked = re.fullmatch(r"release\.where\(.*?\)\.(\w+)\(.*\)", meant)
+        assert asked is None or hasattr(release.where(), asked.group(1)), meant
 
 
 @pytest.mark.parametrize(
