@@ -19,7 +19,7 @@ from blowfish_fast.data.axes import as_array
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.data.frames import LONGEST_TITLE, Table, write_csv, write_workbook
-from blowfish_fast.errors import InputError, ReleaseFileError
+from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales, without_rounding
 from blowfish_fast.measure.strategies.tables.residuals import (
@@ -167,6 +167,7 @@ class TablesRelease(Truthful, Release):
     def _release_of(
         self, axes: AxisSet, fitted: FloatArray | None = None
     ) -> HistogramRelease:
+        self._refuse_apart(axes)
         linear = self._linear_table(axes)
         noise = TableNoise.of(self._fit.measured, axes, self._gaussian_draws)
         none = np.zeros(0, dtype=np.int64)
@@ -187,6 +188,20 @@ class TablesRelease(Truthful, Release):
             version=self.version,
             fresh=True,
             identity=self.identity,
+        )
+
+    def _refuse_apart(self, axes: AxisSet) -> None:
+        """Refuse a table that no measured one holds, by the names of its attributes."""
+        if self._fit.information(axes) > 0:
+            return
+        raise IntervalError(
+            "a table is answered where a measured one holds all its attributes",
+            received=f"{' x '.join(map(str, table_names(self.domain, axes)))}, which "
+            "were measured apart",
+            way_out=f"Ask for it before the release: workloads.Tables(domain, "
+            f"ways={len(axes)}) holds all tables of {len(axes)} attributes",
+            code="table_measured_apart",
+            ways=len(axes),
         )
 
     def _linear_table(self, axes: AxisSet) -> FloatArray:

@@ -440,6 +440,9 @@ def test_columns_that_were_measured_apart_are_refused(folder):
     for words in (("--where", "age=0:20", "--by", "sex"), ("--workload", "identity")):
         said = str(refused("answer", "release.blowfish", *words))
         assert "measured apart" in said
+    pair = refused("answer", "release.blowfish", "--where", "age=0:20", "--by", "sex")
+    assert "age x sex, which were measured apart" in str(pair)
+    assert pair.code == "table_measured_apart"
 
 
 def test_whoever_reads_many_tables_as_one_release_is_told_what_they_are(folder):
