@@ -1,9 +1,10 @@
 """What this process may use: cores, work that is shared among them, and memory.
 
-Blocks are worked off by a few threads in an order that none of them can change: a job
-waits for the same job of the block before and for its buffer, a closing step for its
-jobs and the step before. All wait only for tasks earlier in one fixed list, so nothing
-locks up, and results do not depend on which thread does what.
+Blocks are worked off by a few threads, each of which takes the first task of one fixed
+list that may start: a job waits for its buffer and, if it carries a state, for the same
+job of the block before; a closing step waits for its jobs and the step before. All wait
+only for tasks earlier in the list, so nothing locks up, and results do not depend on
+which thread does what.
 
 What a mechanism needs follows from public sizes, and is asked before anything is
 charged or drawn: a refusal says nothing about data.
@@ -19,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from multiprocessing import get_context
 from typing import TypeVar
 
@@ -39,7 +40,12 @@ COMPILER_BYTES = 640 * 2**20
 """Address space taken when the compiler is loaded and kernels are built."""
 
 
-def usable_cores(most: int = 8) -> int:
+FEW_THREADS = 8
+"""So many serve any work of `MANY_CELLS`; more of them need more cells each."""
+CELLS_PER_THREAD = 2**17
+
+
+def usable_cores(most: int = FEW_THREADS) -> int:
     """Return how many threads are worth starting, where a process is bound to cores."""
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
@@ -50,7 +56,9 @@ def usable_cores(most: int = 8) -> int:
 
 def threads_for(cells: int) -> int:
     """Return the threads for work over so many cells."""
-    return usable_cores() if cells >= MANY_CELLS else 1
+    if cells < MANY_CELLS:
+        return 1
+    return usable_cores(max(FEW_THREADS, cells // CELLS_PER_THREAD))
 
 
 @contextmanager
@@ -75,7 +83,7 @@ def buffers_needed(blocks: int, threads: int) -> int:
 
 
 def _tasks(blocks: int, jobs: int, threads: int) -> Iterator[tuple[int, int]]:
-    """Yield (block, job) in the order in which threads take them."""
+    """Yield (block, job) in the order in which threads look for one that may start."""
     for block in range(blocks):
         for job in range(jobs):
             yield block, job
@@ -95,25 +103,44 @@ def run_blocks(
     *,
     threads: int,
     make_room: Callable[[], Room],
+    in_order: Sequence[bool] | None = None,
 ) -> None:
     """Run every job of every block, and close the blocks in order.
 
     Block ``q`` may write to buffer ``q % buffers_needed(blocks, threads)``. The
-    caller's own thread is one of `threads`; each calls `make_room` once.
+    caller's own thread is one of `threads`; each calls `make_room` once. Where
+    `in_order` is False a job may run on a block before it has run on the one before.
     """
     buffers = buffers_needed(blocks, threads)
     tasks = _tasks(blocks, len(jobs), threads)
+    passed_over: list[tuple[int, int]] = []
     turn = threading.Condition()
+    carries_state = [True] * len(jobs) if in_order is None else list(in_order)
     last_done = [-1] * len(jobs)
+    # Of the blocks that may be worked on; later ones take the places of closed ones.
+    jobs_left = [len(jobs)] * buffers
     last_closed = -1
     failures: list[BaseException] = []
 
     def may_start(block: int, job: int) -> bool:
-        if failures:
-            return True
         if job == CLOSE:
-            return last_closed == block - 1 and min(last_done) >= block
-        return last_done[job] == block - 1 and last_closed >= block - buffers
+            return last_closed == block - 1 and jobs_left[block % buffers] == 0
+        if last_closed < block - buffers:
+            return False
+        return not carries_state[job] or last_done[job] == block - 1
+
+    def next_task() -> tuple[int, int] | None:
+        """Take the first task that may start; None if none may yet, or none is left."""
+        for place, task in enumerate(passed_over):
+            if may_start(*task):
+                return passed_over.pop(place)
+        # No buffer is free for later ones.
+        while not passed_over or last_closed >= passed_over[-1][0] - buffers:
+            task_after = next(tasks, None)
+            if task_after is None or may_start(*task_after):
+                return task_after
+            passed_over.append(task_after)
+        return None
 
     def work() -> None:
         nonlocal last_closed
@@ -121,11 +148,11 @@ def run_blocks(
             room = make_room()
             while True:
                 with turn:
-                    task = next(tasks, None)
-                    if task is None:
-                        return
-                    turn.wait_for(partial(may_start, *task))
-                    if failures:
+                    task = next_task()
+                    while task is None and passed_over and not failures:
+                        turn.wait()
+                        task = next_task()
+                    if task is None or failures:
                         return
                 block, job = task
                 if job == CLOSE:
@@ -135,8 +162,10 @@ def run_blocks(
                 with turn:
                     if job == CLOSE:
                         last_closed = block
+                        jobs_left[block % buffers] = len(jobs)
                     else:
                         last_done[job] = block
+                        jobs_left[block % buffers] -= 1
                     turn.notify_all()
         except BaseException as failure:
             with turn:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Below this many draws a second thread costs more than it saves.
 _DRAWS_PER_THREAD = 1 << 16
-_MOST_THREADS = 8
+# Chunks of Gaussian draws share their second looks; those of other laws fit in them.
 _DRAWS_PER_CHUNK = 1 << 15
 
 
@@ -205,11 +205,11 @@ class Randomness:
         words = self.stream()
         workers = size // _DRAWS_PER_THREAD
         if workers >= 2:
-            workers = min(threads or usable_cores(_MOST_THREADS), workers)
+            workers = min(threads or usable_cores(workers), workers)
         if workers < 2:
             return kind(words, 0, numerators, denominators, size)
         out = np.empty(size, dtype=np.int64)
-        # Threads begin where chunks of draws do, which share their second looks.
+        # Threads begin where chunks of draws do.
         bounds = [
             size * worker // workers // _DRAWS_PER_CHUNK * _DRAWS_PER_CHUNK
             for worker in range(workers)

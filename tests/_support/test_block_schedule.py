@@ -8,7 +8,7 @@ import pytest
 from blowfish_fast._support.machine import buffers_needed, run_blocks
 
 
-def record(blocks, jobs, threads):
+def record(blocks, jobs, threads, in_order=None):
     """Run jobs that note what they do, and what had been done before them."""
     log = []
     lock = threading.Lock()
@@ -36,14 +36,17 @@ def record(blocks, jobs, threads):
         close,
         threads=threads,
         make_room=list,
+        in_order=in_order,
     )
     return log
 
 
+@pytest.mark.parametrize("overtaking", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 @pytest.mark.parametrize(("blocks", "jobs"), [(1, 1), (1, 4), (7, 1), (6, 4)])
-def test_everything_runs_once_and_in_order(blocks, jobs, threads):
-    log = record(blocks, jobs, threads)
+def test_everything_runs_once_and_in_order(blocks, jobs, threads, overtaking):
+    in_order = [not overtaking or job % 2 == 1 for job in range(jobs)]
+    log = record(blocks, jobs, threads, in_order if overtaking else None)
     place = {what: index for index, what in enumerate(log)}
     assert len(place) == len(log) == 2 * blocks * (jobs + 1)
     buffers = buffers_needed(blocks, threads)
@@ -51,13 +54,29 @@ def test_everything_runs_once_and_in_order(blocks, jobs, threads):
         for job in range(jobs):
             begin = place["begin", block, job]
             assert place["end", block, job] < place["begin", block, "close"]
-            if block > 0:
+            if block > 0 and in_order[job]:
                 assert place["end", block - 1, job] < begin
             if block >= buffers:
                 assert place["end", block - buffers, "close"] < begin
         if block > 0:
             before = place["end", block - 1, "close"]
             assert before < place["begin", block, "close"]
+
+
+def test_jobs_without_a_state_overtake():
+    second_began = threading.Event()
+
+    def job(block, room):
+        if block == 1:
+            second_began.set()
+        elif block == 0:
+            assert second_began.wait(timeout=60)
+
+    def close(block, room):
+        pass
+
+    run_blocks(3, [job], close, threads=2, make_room=list, in_order=[False])
+    assert second_began.is_set()
 
 
 def test_one_thread_needs_one_buffer():

@@ -118,6 +118,7 @@ def test_refuses_negative_places(position, count):
 @pytest.mark.parametrize("threads", [2, 3, 7])
 def test_the_number_of_threads_does_not_matter(monkeypatch, threads):
     monkeypatch.setattr(randomness, "_DRAWS_PER_THREAD", 50)
+    monkeypatch.setattr(randomness, "_DRAWS_PER_CHUNK", 10)
     size = 1003
     numerators = np.arange(1, size + 1) * 1000
     for draw in ("laplace", "geometric"):
@@ -125,6 +126,31 @@ def test_the_number_of_threads_does_not_matter(monkeypatch, threads):
             expected = getattr(Randomness(4), draw)(*scale, size, threads=1)
             drawn = getattr(Randomness(4), draw)(*scale, size, threads=threads)
             assert np.array_equal(drawn, expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+def test_gaussian_draws_do_not_depend_on_threads(threads):
+    size = 5 * 2**15 + 7
+    alone = Randomness(4).gaussian(10**8, 1, size, threads=1)
+    assert np.array_equal(
+        Randomness(4).gaussian(10**8, 1, size, threads=threads), alone
+    )
+
+
+def test_as_many_threads_draw_as_there_are_cores(monkeypatch):
+    parts = set()
+    kernel = discrete_laplace.laplace
+
+    def watched(words, start, *scales, **named):
+        parts.add(start)
+        return kernel(words, start, *scales, **named)
+
+    monkeypatch.setattr(randomness, "usable_cores", lambda most: min(most, 16))
+    monkeypatch.setattr(randomness, "_DRAWS_PER_THREAD", 100)
+    monkeypatch.setattr(randomness, "_DRAWS_PER_CHUNK", 10)
+    monkeypatch.setattr(randomness.kernels, "laplace", watched)
+    Randomness(4).laplace(3, 1, 3000)
+    assert len(parts) == 16
 
 
 def test_large_draws_use_several_threads(monkeypatch):
@@ -135,9 +161,10 @@ def test_large_draws_use_several_threads(monkeypatch):
         seen.add(threading.get_ident())
         return kernel(*arguments, **named)
 
-    monkeypatch.setattr(discrete_laplace, "laplace", watched)
+    monkeypatch.setattr(randomness.kernels, "laplace", watched)
     monkeypatch.setattr(randomness, "_DRAWS_PER_THREAD", 100)
     Randomness(4).laplace(3, 1, 200, threads=2)
+    assert seen
     assert threading.get_ident() not in seen
 
 

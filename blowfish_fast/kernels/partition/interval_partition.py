@@ -326,7 +326,14 @@ def _cheapest(
 
     jobs, make_room = level_jobs(values, recipes)
     noisy = [_noisy_job(job, noise, words, cells, buffers) for job in jobs]
-    run_blocks(blocks, noisy, close, threads=threads, make_room=make_room)
+    run_blocks(
+        blocks,
+        noisy,
+        close,
+        threads=threads,
+        make_room=make_room,
+        in_order=[job.in_order for job in jobs],
+    )
     return read_partition(chosen)
 
 

@@ -69,11 +69,14 @@ class LevelJob(NamedTuple):
         The levels.
     fill : Callable[[int, int, ndarray of int64, Room], None]
         ``fill(begin, end, rows, room)`` fills ``rows[level]`` for the ends ``begin + 1
-        .. end``. It is called block by block, in order.
+        .. end``. It is called once for each block.
+    in_order : bool
+        Whether it carries a state from block to block, so that these come in order.
     """
 
     levels: range
     fill: Callable[[int, int, IntArray, Room], None]
+    in_order: bool
 
 
 def _short_job(values: IntArray, recipes: IntArray) -> LevelJob:
@@ -92,7 +95,7 @@ def _short_job(values: IntArray, recipes: IntArray) -> LevelJob:
                 row = rows[level, first - begin - 1 : end - begin]
                 short_pinball(values, first, recipes[level], room.tiles.scratch, row)
 
-    return LevelJob(levels, fill)
+    return LevelJob(levels, fill, in_order=False)
 
 
 def _tiled_job(
@@ -124,7 +127,7 @@ def _tiled_job(
             recipes[some], room.tiles, rows[some],
         )  # fmt: skip
 
-    return LevelJob(levels, fill)
+    return LevelJob(levels, fill, in_order=False)
 
 
 def _carried_job(
@@ -166,7 +169,7 @@ def _carried_job(
                     first - origin, room.tiles.scratch, row,
                 )  # fmt: skip
 
-    return LevelJob(levels, fill)
+    return LevelJob(levels, fill, in_order=True)
 
 
 def level_jobs(

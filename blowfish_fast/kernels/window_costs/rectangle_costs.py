@@ -17,13 +17,24 @@ log(rows) log(columns)) time; the costs are 4n numbers. A line is a grid of one 
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import helper, kernel
+
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+
+# A job merges about so many cells: starting a thread takes as long as a fraction of
+# the fewest, and more would leave the caches of a core.
+FEWEST_MERGED, MOST_MERGED = 1 << 14, 1 << 18
+JOBS_PER_THREAD = 4
 
 
 def count_cap(cells: int, denominator: int) -> int:
@@ -83,6 +94,7 @@ def _merge_runs(
             second_end -= move
             first_end -= step - move
     else:
+        # Few merges are of unequal runs, and a faster loop here would slow the others.
         first_end = first + np.uintp(left_size)
         second_end = second + np.uintp(right_size)
         for _ in range(left_size + right_size):
@@ -115,6 +127,108 @@ def _sorted_cost(
     return int(numerator * excess + (denominator - numerator) * lack)
 
 
+@helper
+def _taken_from_left(
+    source: IntArray, left: int, left_size: int, right: int, right_size: int, least: int
+) -> int:
+    """Return how many of the `least` smallest of two sorted runs the left one has."""
+    low, high = max(0, least - right_size), min(least, left_size)
+    while low < high:
+        middle = (low + high) // 2
+        if source[left + middle] < source[right + least - middle - 1]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@helper
+def _merge_unequal(
+    source: IntArray,
+    left: int,
+    left_size: int,
+    right: int,
+    right_size: int,
+    target: IntArray,
+    place: int,
+) -> None:
+    """Merge two sorted runs of any sizes."""
+    step = np.uintp(1)
+    first, second = np.uintp(left), np.uintp(right)
+    low = np.uintp(place)
+    first_end = first + np.uintp(left_size)
+    second_end = second + np.uintp(right_size)
+    high = low + np.uintp(left_size + right_size)
+    while first < first_end and second < second_end:
+        shorter = min(first_end - first, second_end - second)
+        # In so many steps from both ends no pointer can run out, so none is checked.
+        for _ in range(shorter >> step):
+            from_first, from_second = source[first], source[second]
+            takes_first = from_first <= from_second
+            target[low] = from_first if takes_first else from_second
+            move = np.uintp(takes_first)
+            first += move
+            second += step - move
+            low += step
+            from_first, from_second = (
+                source[first_end - step],
+                source[second_end - step],
+            )
+            takes_second = from_first <= from_second
+            high -= step
+            target[high] = from_second if takes_second else from_first
+            move = np.uintp(takes_second)
+            second_end -= move
+            first_end -= step - move
+        if shorter == step:
+            takes_first = source[first] <= source[second]
+            target[low] = source[first] if takes_first else source[second]
+            move = np.uintp(takes_first)
+            first += move
+            second += step - move
+            low += step
+    for rest in range(first, first_end):
+        target[low] = source[rest]
+        low += step
+    for rest in range(second, second_end):
+        target[low] = source[rest]
+        low += step
+
+
+@kernel
+def _merge_part(
+    source: IntArray,
+    target: IntArray,
+    place: int,
+    left_size: int,
+    size: int,
+    rank: int,
+    first: int,
+    last: int,
+) -> tuple[int, int]:
+    """Merge two runs that stand at `place`, but only what is `first` to `last` after.
+
+    Returns the sums of the part's cells below the rank, and from it on.
+    """
+    right, right_size = place + left_size, size - left_size
+    begin = _taken_from_left(source, place, left_size, right, right_size, first)
+    end = _taken_from_left(source, place, left_size, right, right_size, last)
+    skipped = first - begin
+    _merge_unequal(
+        source, place + begin, end - begin,
+        right + skipped, last - end - skipped,
+        target, place + first,
+    )  # fmt: skip
+    middle = min(max(rank, first), last)
+    below = np.int64(0)
+    for cell in range(np.uintp(place + first), np.uintp(place + middle)):
+        below += target[cell]
+    above = np.int64(0)
+    for cell in range(np.uintp(place + middle), np.uintp(place + last)):
+        above += target[cell]
+    return below, above
+
+
 @kernel
 def _double_heights(
     source: IntArray,
@@ -122,16 +236,19 @@ def _double_heights(
     shape: tuple[int, int],
     height: int,
     quantile: tuple[int, int],
-) -> IntArray:
-    """Merge columns of `height` cells in pairs, one below the other; return costs."""
+    box: tuple[int, int, int, int],
+    costs: IntArray,
+) -> None:
+    """Merge columns of `height` cells in pairs, one below the other; fill in costs.
+
+    Only in a box: the first band and the one after the last, and so the columns.
+    """
     rows, columns = shape
-    bands = (rows + 2 * height - 1) // (2 * height)
-    costs = np.empty((bands, columns), dtype=np.int64)
-    for band in range(bands):
+    for band in range(box[0], box[1]):
         top = 2 * height * band
         upper = min(height, rows - top)
         lower = min(height, rows - top - upper)
-        for column in range(columns):
+        for column in range(box[2], box[3]):
             place = top * columns + (upper + lower) * column
             above = top * columns + upper * column
             below = (top + upper) * columns + lower * column
@@ -139,7 +256,6 @@ def _double_heights(
             costs[band, column] = _sorted_cost(
                 target, place, upper + lower, quantile[0], quantile[1]
             )
-    return costs
 
 
 @kernel
@@ -150,12 +266,17 @@ def _double_widths(
     height: int,
     width: int,
     quantile: tuple[int, int],
-) -> IntArray:
-    """Merge rectangles of `height` by `width` cells side by side; return costs."""
+    corner: tuple[int, int],
+    costs: IntArray,
+) -> None:
+    """Merge rectangles of `height` by `width` cells side by side; fill in costs.
+
+    The cells are those of some bands, or some columns of one; their costs begin at a
+    corner of all.
+    """
     rows, columns = shape
     bands = (rows + height - 1) // height
     blocks = (columns + 2 * width - 1) // (2 * width)
-    costs = np.empty((bands, blocks), dtype=np.int64)
     for band in range(bands):
         top = height * band
         tall = min(height, rows - top)
@@ -165,25 +286,153 @@ def _double_widths(
             both = tall * min(2 * width, columns - start)
             place = top * columns + tall * start
             _merge_runs(source, place, left, place + left, both - left, target, place)
-            costs[band, block] = _sorted_cost(
+            costs[corner[0] + band, corner[1] + block] = _sorted_cost(
                 target, place, both, quantile[0], quantile[1]
             )
-    return costs
 
 
-def _all_widths(
-    tall: IntArray, shape: tuple[int, int], height: int, quantile: tuple[int, int]
-) -> tuple[list[IntArray], IntArray]:
-    """Return the costs for `height` rows and 2, 4 .. columns, and the sorted cells."""
-    costs = []
-    source = tall
-    target, spare = np.empty_like(tall), np.empty_like(tall)
-    for power in range((shape[1] - 1).bit_length()):
-        costs.append(
-            _double_widths(source, target, shape, height, 1 << power, quantile)
-        )
-        source, target, spare = target, spare, target
-    return costs, source
+Box: TypeAlias = tuple[int, int, int, int]
+"""The first band and the one after the last, the first column and the one after."""
+
+
+def _boxes(shape: tuple[int, int], height: int, wide: int, piece: int) -> list[Box]:
+    """Cut a grid into jobs: some bands each, or so many columns of one."""
+    rows, columns = shape
+    bands = -(-rows // height)
+    if wide >= columns:
+        step = max(1, piece // (height * columns))
+        return [
+            (band, min(band + step, bands), 0, columns)
+            for band in range(0, bands, step)
+        ]
+    starts = range(0, columns, wide)
+    return [
+        (band, band + 1, start, min(start + wide, columns))
+        for band in range(bands)
+        for start in starts
+    ]
+
+
+class _Merger:
+    """Merges of the cells of one grid, each cut into jobs that threads share.
+
+    Parameters
+    ----------
+    shape : tuple[int, int]
+        Rows and columns.
+    quantile : tuple[int, int]
+        Numerator and denominator.
+    pool : ThreadPoolExecutor or None
+        The threads; None for the caller's alone.
+    piece : int
+        How many cells a job merges, about.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        quantile: tuple[int, int],
+        pool: ThreadPoolExecutor | None,
+        piece: int,
+    ) -> None:
+        self._shape, self._quantile = shape, quantile
+        self._pool, self._piece = pool, piece
+
+    def _each(self, work: Callable[[Job], Done], jobs: Sequence[Job]) -> list[Done]:
+        """Return what `work` returns for every job, in their order."""
+        if self._pool is None or len(jobs) == 1:
+            return [work(job) for job in jobs]
+        return list(self._pool.map(work, jobs))
+
+    def heights(self, tall: IntArray, half: int) -> tuple[IntArray, IntArray]:
+        """Return columns of twice `half` cells, sorted, and what each costs."""
+        rows, columns = self._shape
+        costs = np.empty((-(-rows // (2 * half)), columns), dtype=np.int64)
+        merged = np.empty_like(tall)
+
+        def double(box: Box) -> None:
+            _double_heights(tall, merged, self._shape, half, self._quantile, box, costs)
+
+        wide = max(1, self._piece // (2 * half))
+        self._each(double, _boxes(self._shape, 2 * half, wide, self._piece))
+        return merged, costs
+
+    def widths(self, tall: IntArray, height: int) -> list[IntArray]:
+        """Return the costs for `height` rows and 2, 4 .. columns."""
+        rows, columns = self._shape
+        bands = -(-rows // height)
+        levels = (columns - 1).bit_length()
+        costs = [
+            np.empty((bands, -(-columns // (2 << power))), dtype=np.int64)
+            for power in range(levels)
+        ]
+        # Up to 2^low columns one job merges alone, in the caches of its core.
+        low = min(levels, max(1, self._piece // height).bit_length() - 1)
+        merged = np.empty_like(tall) if 0 < low < levels else tall
+
+        def double(box: Box) -> None:
+            first_band, end_band, start, end = box
+            top, bottom = first_band * height, min(end_band * height, rows)
+            part = bottom - top, end - start
+            place = top * columns + part[0] * start
+            cells = slice(place, place + part[0] * part[1])
+            source = tall[cells]
+            target, spare = np.empty_like(source), np.empty_like(source)
+            for power in range(low):
+                if power == low - 1 and merged is not tall:
+                    target = merged[cells]
+                corner = first_band, start >> (power + 1)
+                _double_widths(
+                    source, target, part, height, 1 << power, self._quantile,
+                    corner, costs[power],
+                )  # fmt: skip
+                source, target, spare = target, spare, target
+
+        if low:
+            wide = columns if low == levels else 1 << low
+            self._each(double, _boxes(self._shape, height, wide, self._piece))
+        source, spare = merged, None
+        for power in range(low, levels):
+            target = np.empty_like(tall) if spare is None else spare
+            self._merge_wide(source, target, height, 1 << power, costs[power])
+            source, spare = target, None if source is tall else source
+        return costs
+
+    def _merge_wide(
+        self,
+        source: IntArray,
+        target: IntArray,
+        height: int,
+        width: int,
+        costs: IntArray,
+    ) -> None:
+        """Merge rectangles side by side, several jobs to a merge; fill in costs."""
+        rows, columns = self._shape
+        numerator, denominator = self._quantile
+        merges, parts = [], []
+        for band, block in np.ndindex(*costs.shape):
+            top, start = height * band, 2 * width * block
+            tall = min(height, rows - top)
+            left = tall * min(width, columns - start)
+            size = tall * min(2 * width, columns - start)
+            rank = (numerator * size + denominator - 1) // denominator
+            merge = top * columns + tall * start, left, size, rank
+            merges.append((band, block, *merge))
+            parts += [
+                (*merge, first, min(first + self._piece, size))
+                for first in range(0, size, self._piece)
+            ]
+        sums = self._each(lambda part: _merge_part(source, target, *part), parts)
+        by_place: dict[int, list[int]] = {}
+        for part, (below, above) in zip(parts, sums, strict=True):
+            both = by_place.setdefault(part[0], [0, 0])
+            both[0] += below
+            both[1] += above
+        for band, block, place, _, size, rank in merges:
+            below, above = by_place[place]
+            centre = int(target[place + rank - 1])
+            excess, lack = above - (size - rank) * centre, rank * centre - below
+            costs[band, block] = numerator * excess + (denominator - numerator) * lack
 
 
 def dyadic_rectangle_costs(
@@ -219,21 +468,30 @@ def dyadic_rectangle_costs(
     shape = (int(counts.shape[0]), int(counts.shape[1]))
     quantile = (int(numerator), int(denominator))
     tall = _cut_counts(counts, *quantile)
-    firsts = [np.zeros(shape, dtype=np.int64)]
-    tasks: list[Future[tuple[list[IntArray], IntArray]]] = []
-    with ThreadPoolExecutor(max(1, threads)) as pool:
+    costs = [[np.zeros(shape, dtype=np.int64)]]
+    with _merger(shape, quantile, threads) as merger:
         for level in range((shape[0] - 1).bit_length() + 1):
             if level:
-                merged = np.empty_like(tall)
-                half = 1 << (level - 1)
-                firsts.append(_double_heights(tall, merged, shape, half, quantile))
-                tall = merged
-            if level >= threads:
-                # No more sorted copies at a time than there are threads, and one.
-                tasks[level - threads].result()
-            tasks.append(pool.submit(_all_widths, tall, shape, 1 << level, quantile))
-    costs = [task.result()[0] for task in tasks]
-    return [[first, *wider] for first, wider in zip(firsts, costs, strict=True)]
+                tall, narrow = merger.heights(tall, 1 << (level - 1))
+                costs.append([narrow])
+            costs[level] += merger.widths(tall, 1 << level)
+    return costs
+
+
+@contextmanager
+def _merger(
+    shape: tuple[int, int], quantile: tuple[int, int], threads: int
+) -> Iterator[_Merger]:
+    """Offer merges of a grid, in jobs of a size that suits caches and threads."""
+    if threads < 2:
+        # Merges of one row gain nothing from caches.
+        piece = MOST_MERGED if shape[0] > 1 else shape[1]
+        yield _Merger(shape, quantile, None, piece)
+        return
+    share = shape[0] * shape[1] // (JOBS_PER_THREAD * threads)
+    piece = min(max(share, FEWEST_MERGED), MOST_MERGED)
+    with ThreadPoolExecutor(threads) as pool:
+        yield _Merger(shape, quantile, pool, piece)
 
 
 def dyadic_quantile_costs(
@@ -265,30 +523,10 @@ def dyadic_quantile_costs(
     """
     if x.ndim != 1 or x.size == 0:
         raise InputError(f"counts come in one row of cells, but have shape {x.shape}")
-    quantile = (int(numerator), int(denominator))
-    cells = _cut_counts(x, *quantile)
-    middle = 1 << max((cells.size - 1).bit_length() - 1, 0)
-    if threads < 2 or cells.size == 1:
-        wider, _ = _all_widths(cells, (1, cells.size), 1, quantile)
-        return [np.zeros_like(cells), *(costs[0] for costs in wider)]
-    # The last merge, of two halves, comes after both.
-    halves = [cells[:middle], cells[middle:]]
-    shapes = [(1, half.size) for half in halves]
-    with ThreadPoolExecutor(threads) as pool:
-        both = list(pool.map(_all_widths, halves, shapes, (1, 1), (quantile,) * 2))
-    (left, left_sorted), (right, right_sorted) = both
-    # Beyond its own size the right half is one window, of one cost.
-    whole = right[-1] if right else np.zeros((1, 1), dtype=np.int64)
-    right += [whole] * (len(left) - len(right))
-    merged = np.concatenate([left_sorted, right_sorted])
-    shape = (1, cells.size)
-    last = _double_widths(merged, np.empty_like(merged), shape, 1, middle, quantile)
-    pairs = zip(left, right, strict=True)
-    wider = [
-        np.concatenate([left_costs[0], right_costs[0]])
-        for left_costs, right_costs in pairs
-    ]
-    return [np.zeros_like(cells), *wider, last[0]]
+    rows = dyadic_rectangle_costs(
+        x[np.newaxis], numerator, denominator, threads=threads
+    )
+    return [costs[0] for costs in rows[0]]
 
 
 def _cut_counts(counts: IntArray, numerator: int, denominator: int) -> IntArray:

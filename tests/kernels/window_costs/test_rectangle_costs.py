@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numba import config
 
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.window_costs import rectangle_costs
 from blowfish_fast.kernels.window_costs.rectangle_costs import (
     count_cap,
     dyadic_quantile_costs,
@@ -54,7 +55,7 @@ def test_one_record_moves_every_cost_by_less_than_the_quantile_allows(
 
 
 @pytest.mark.parametrize("cells", [*range(1, 10), 64, 65, 100])
-def test_two_halves_of_a_line_in_threads_cost_the_same(cells):
+def test_a_line_in_threads_costs_the_same(cells):
     x = np.random.default_rng(cells).poisson(9, cells)
     alone = dyadic_quantile_costs(x, 3, 4)
     (whole,) = dyadic_rectangle_costs(x[np.newaxis], 3, 4)
@@ -85,10 +86,25 @@ def test_cuts_counts_at_the_cap_and_at_zero():
     )
 
 
-@pytest.mark.parametrize("threads", [2, 3, 9])
-def test_threads_do_not_matter(threads):
+@pytest.mark.parametrize("merged", [1, 8, 100])
+@pytest.mark.parametrize("cells", [1, 2, 63, 64, 100, 257])
+def test_merges_that_are_cut_into_jobs_cost_the_same(monkeypatch, cells, merged):
+    x = np.random.default_rng(cells).poisson(3, (1, cells))
+    expected = reference.rectangle_costs(x, 3, 4)
+    monkeypatch.setattr(rectangle_costs, "FEWEST_MERGED", merged)
+    monkeypatch.setattr(rectangle_costs, "MOST_MERGED", merged)
+    for threads in (1, 2, 3, 5):
+        costs = dyadic_rectangle_costs(x, 3, 4, threads=threads)
+        assert [[one.tolist() for one in line] for line in costs] == expected
+
+
+@pytest.mark.parametrize("merged", [1, 20, 200, 2**18])
+@pytest.mark.parametrize("threads", [1, 2, 3, 5, 9])
+def test_threads_do_not_matter(monkeypatch, threads, merged):
     counts = np.random.default_rng(5).integers(0, 50, size=(21, 34))
     one = dyadic_rectangle_costs(counts, 3, 4)
+    monkeypatch.setattr(rectangle_costs, "FEWEST_MERGED", merged)
+    monkeypatch.setattr(rectangle_costs, "MOST_MERGED", merged)
     many = dyadic_rectangle_costs(counts, 3, 4, threads=threads)
     assert len(one) == len(many) == 6
     for line, others in zip(one, many, strict=True):
