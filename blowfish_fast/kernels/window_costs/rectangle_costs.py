@@ -226,7 +226,7 @@ def _merge_part(
     above = np.int64(0)
     for cell in range(np.uintp(place + middle), np.uintp(place + last)):
         above += target[cell]
-    return below, above
+    return int(below), int(above)
 
 
 @kernel
