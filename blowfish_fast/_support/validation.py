@@ -385,6 +385,25 @@ def _meant(
         return ""  # Python 3.13 and later say it themselves.
     import inspect
 
-    declared = list(inspect.signature(function).parameters)
+    declared = [*inspect.signature(function).parameters]
+    # Nobody writes these two.
+    declared = [word for word in declared if word not in ("self", "cls")]
     wrong = [word for word in named if word not in declared]
-    return nearest(wrong[0], declared) if wrong else ""
+    if not wrong:
+        return ""
+    ours = OUR_WORDS.get(wrong[0])
+    if ours in declared:
+        return f" (did you mean {ours!r}?)"
+    return nearest(wrong[0], declared)
+
+
+OUR_WORDS = {
+    "crs": "system",
+    "srid": "system",
+    "seed": "rng",
+    "random_state": "rng",
+    "eps": "epsilon",
+    "alpha": "confidence",
+    "level": "confidence",
+}
+"""Keywords of other libraries, and ours for the same."""

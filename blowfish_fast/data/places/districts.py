@@ -95,7 +95,7 @@ class Districts:
         cls,
         path: str | os.PathLike[str],
         *,
-        id: str,
+        id: str | None = None,
         system: str | None = None,
         columns: Sequence[str] | None = None,
         step: float | None = None,
@@ -109,7 +109,7 @@ class Districts:
         path : str or PathLike
             The file.
         id : str
-            The column that names districts.
+            The column that names districts; whoever states none is told all columns.
         system : str, optional
             The reference system of the coordinates, such as "EPSG:2056", where the file
             does not state one. GeoJSON without one is WGS 84.
@@ -203,6 +203,8 @@ class Districts:
             )
         read = named._replace(system=named.system or stated)
         degrees = read.system == WGS84
+        if degrees:
+            _refuse_beyond_degrees(read)
         names = columns or (("lon", "lat") if degrees else ("x", "y"))
         if isinstance(names, str) or len(names) != 2:
             raise InputError("columns names two columns", received=repr(columns))
@@ -425,6 +427,26 @@ class Districts:
         return (
             f"Districts({len(self.ids):,} in {self.system}, {len(self._edges):,} edges)"
         )
+
+
+def _refuse_beyond_degrees(read: NamedShapes) -> None:
+    """Refuse metres or feet that were called degrees: every point would lie outside.
+
+    Longitudes may run from -180 to 180 or, around the Pacific, from 0 to 360.
+    """
+    for name, polygons in zip(read.ids, read.shapes, strict=True):
+        for polygon in polygons:
+            for ring in polygon:
+                beyond = np.abs(ring) > (360.0, 90.0)
+                if beyond.any():
+                    x, y = ring[beyond.any(axis=1)][0]
+                    raise InputError(
+                        "coordinates of WGS 84 are degrees, longitudes up to 360 and "
+                        "latitudes up to 90",
+                        received=f"({x:g}, {y:g}) of {name!r}",
+                        way_out="Say which system the file is in, such as "
+                        'system="EPSG:3435", or transform it to degrees first',
+                    )
 
 
 def _first_repeated(ids: Sequence[Any]) -> str:

@@ -87,14 +87,14 @@ def _ring(points: Any) -> FloatArray:
     return ring
 
 
-def read_polygons(path: str | os.PathLike[str], id: str) -> NamedShapes:
+def read_polygons(path: str | os.PathLike[str], id: str | None) -> NamedShapes:
     """Read the districts of a file.
 
     Parameters
     ----------
     path : str or PathLike
         GeoJSON (``.geojson``, ``.json``), or any file that pyogrio reads.
-    id : str
+    id : str or None
         The column, or property, that names districts.
 
     Returns
@@ -129,10 +129,10 @@ def read_polygons(path: str | os.PathLike[str], id: str) -> NamedShapes:
     return NamedShapes(ids, shapes, known_system(about.get("crs")))
 
 
-def _no_column(id: str, names: Sequence[str]) -> InputError:
+def _no_column(id: str | None, names: Sequence[str]) -> InputError:
     return InputError(
         "id names a column of the file, by which districts are called",
-        received=repr(id),
+        received="no id" if id is None else repr(id),
         way_out=f"Its columns are {', '.join(names) or 'none'}",
     )
 
@@ -141,7 +141,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _read_geojson(path: str | os.PathLike[str], id: str) -> NamedShapes:
+def _read_geojson(path: str | os.PathLike[str], id: str | None) -> NamedShapes:
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
@@ -164,7 +164,7 @@ def _read_geojson(path: str | os.PathLike[str], id: str) -> NamedShapes:
 
 
 def named_features(
-    features: Sequence[Any], id: str
+    features: Sequence[Any], id: str | None
 ) -> tuple[list[Any], list[list[Polygon]]]:
     """Return the ids and the polygons of features of GeoJSON.
 
@@ -172,7 +172,7 @@ def named_features(
     ----------
     features : sequence of mapping
         Features with properties and a geometry.
-    id : str
+    id : str or None
         The property that names districts.
 
     Returns

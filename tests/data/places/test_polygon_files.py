@@ -59,6 +59,37 @@ def test_the_column_of_ids_is_named_right(tmp_path):
         bf.Districts.from_file(written(tmp_path, collection()), id="id")
 
 
+@pytest.mark.parametrize("corner", [[1_091_138.25, 41.0], [8.0, 1_813_891.9]])
+def test_metres_that_are_called_degrees_are_refused(tmp_path, corner):
+    ring = [[8.0, 41.0], [9.0, 41.0], corner, [8.0, 41.0]]
+    square = {"type": "Polygon", "coordinates": [ring]}
+    one = {"type": "Feature", "properties": {"GEOID": "a"}, "geometry": square}
+    path = written(tmp_path, {"type": "FeatureCollection", "features": [one]})
+    with pytest.raises(InputError, match=r"coordinates of WGS 84 are degrees.* of 'a'"):
+        bf.Districts.from_file(path, id="GEOID")
+    pacific = [[179.0, 0.0], [181.0, 0.0], [181.0, 2.0], [179.0, 0.0]]
+    square["coordinates"] = [pacific]
+    assert (
+        len(
+            bf.Districts.from_file(
+                written(tmp_path, {"type": "FeatureCollection", "features": [one]}),
+                id="GEOID",
+            ).ids
+        )
+        == 1
+    )
+
+
+def test_whoever_names_no_column_is_told_them_and_other_words_are_understood(tmp_path):
+    path = written(tmp_path, collection())
+    with pytest.raises(InputError, match=r"received no id. Its columns are .*GEOID"):
+        bf.Districts.from_file(path)
+    with pytest.raises(TypeError, match="did you mean 'system'"):
+        bf.Districts.from_file(path, id="GEOID", crs="EPSG:4326")
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'sells'$"):
+        bf.Districts.from_file(path, id="GEOID", sells=1)
+
+
 @pytest.mark.parametrize(
     ("shape", "reason"),
     [
