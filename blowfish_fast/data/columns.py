@@ -155,21 +155,25 @@ def _by_name(table: Any, names: Sequence[str], domain: Attributes) -> list[Any]:
         and attribute.name not in names
         and {*attribute.borders.columns} <= {*names}
     }
-    if points:
-        located = {
-            name: borders.column(*(table[column] for column in borders.columns))
-            for name, borders in points.items()
-        }
-        return [
-            located[name] if name in located else table[name] for name in domain.names
-        ]
-    lacking = [name for name in domain.names if name not in names]
+    lacking = [
+        name for name in domain.names if name not in names and name not in points
+    ]
     if lacking:
+        coordinates = [
+            f"; {attribute.name} may also be told by the columns "
+            f"{' and '.join(attribute.borders.columns)} of coordinates"
+            for attribute in domain.attributes
+            if attribute.borders is not None and attribute.name in lacking
+        ]
         raise InputError(
             f"columns lack the attributes {lacking}; a table needs one column for each "
-            f"of {list(domain.names)}"
+            f"of {list(domain.names)}{''.join(coordinates)}"
         )
-    return [table[name] for name in domain.names]
+    located = {
+        name: borders.column(*(table[column] for column in borders.columns))
+        for name, borders in points.items()
+    }
+    return [located[name] if name in located else table[name] for name in domain.names]
 
 
 def _frame(table: Any) -> Any:

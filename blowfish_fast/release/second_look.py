@@ -68,6 +68,11 @@ class ColumnCounts(NamedTuple):
         return remarks
 
     def _outside(self) -> str:
+        if self.attribute.borders is not None:
+            return (
+                "lies outside your districts: are points and borders in one reference "
+                "system, the longitude first, and do the districts cover the area?"
+            )
         if self.attribute.levels is not None:
             return (
                 "lies outside your categories: are they spelled as in the file "

@@ -98,3 +98,17 @@ def test_the_explorer_says_it(tmp_path):
     assert "% of `contract` lies outside your categories" in answer.remarks[0]
     assert answer.to_dict()["remarks"] == list(answer.remarks)
     database.close()
+
+
+def test_points_beyond_all_districts_are_about_systems_and_not_about_spelling():
+    ring = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
+    shapes = [
+        {"type": "Polygon", "coordinates": [[[x + at, y] for x, y in ring]]}
+        for at in range(2)
+    ]
+    place = bf.Domain.from_polygons(bf.Districts.from_shapes(shapes, ["a", "b"]))
+    swapped = {"lon": [50.5] * 900 + [0.5] * 100, "lat": [0.5] * 1000}
+    data = bf.Histogram.from_records(place, swapped, outside="cell")
+    laplace = bf.Laplace(bf.policies.AddRemove(data.domain), epsilon=1)
+    (remark,) = look_again(laplace.release(data, rng=1))
+    assert remark.startswith("about 90 % of `district` lies outside your districts")

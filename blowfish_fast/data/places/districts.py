@@ -34,6 +34,7 @@ from .polygon_files import (
     known_system,
     polygons_of,
     read_polygons,
+    transformation,
 )
 
 DEGREE_STEP = 1e-7
@@ -84,7 +85,7 @@ class Districts:
         self.shapes: tuple[list[Polygon], ...] = tuple(named.shapes)
         self.system = named.system or WGS84
         self.columns = columns
-        usual = DEGREE_STEP if self.system == WGS84 else METRE_STEP
+        usual = DEGREE_STEP if _beyond_degrees(named) is None else METRE_STEP
         rounding = usual if step is None else as_positive(step, "step")
         self.step, self._edges, self._owners = self._rounded(rounding)
         self._check()
@@ -203,8 +204,17 @@ class Districts:
             )
         read = named._replace(system=named.system or stated)
         degrees = read.system == WGS84
-        if degrees:
-            _refuse_beyond_degrees(read)
+        beyond = _beyond_degrees(read) if degrees else None
+        if beyond is not None:
+            # Metres or feet that are called degrees: every point would lie outside.
+            name, (x, y) = beyond
+            raise InputError(
+                "coordinates of WGS 84 are degrees, longitudes up to 360 and latitudes "
+                "up to 90",
+                received=f"({x:g}, {y:g}) of {name!r}",
+                way_out="Say which system the file is in, such as "
+                'system="EPSG:3435"; .in_system("EPSG:4326") then makes degrees of it',
+            )
         names = columns or (("lon", "lat") if degrees else ("x", "y"))
         if isinstance(names, str) or len(names) != 2:
             raise InputError("columns names two columns", received=repr(columns))
@@ -212,10 +222,56 @@ class Districts:
             raise InputError(
                 "columns lon and lat are degrees of WGS 84, and these districts are "
                 f"stated in {read.system}",
-                way_out="Transform the points, and call their columns x and y",
+                way_out='Transform the districts, .in_system("EPSG:4326"), or the '
+                "points, and call their columns x and y",
             )
         # Also where hexagons are asked to read: what others drew are districts.
         return Districts(read, (str(names[0]), str(names[1])), step)
+
+    def in_system(
+        self,
+        system: str,
+        *,
+        columns: Sequence[str] | None = None,
+        step: float | None = None,
+    ) -> Districts:
+        """Return the same districts in another reference system; needs pyproj.
+
+        Corners are transformed, and borders between them are straight in the new
+        system. Districts that share corners share them afterwards.
+
+        Parameters
+        ----------
+        system : str
+            The new system, such as "EPSG:4326", the degrees of GPS.
+        columns : sequence of two str, optional
+            The columns of records that hold coordinates, as in `from_file`.
+        step : float, optional
+            What borders and points are rounded to, as in `from_file`.
+
+        Returns
+        -------
+        Districts
+            The districts, with the same ids.
+
+        Raises
+        ------
+        InputError
+            If there is no such system, or a corner has no place in it.
+        MissingExtraError
+            If pyproj is not installed.
+        """
+        target = str(known_system(system))
+        if target == self.system:
+            shapes = list(self.shapes)
+        else:
+            move = transformation(self.system, target)
+            shapes = [
+                [[move(ring) for ring in polygon] for polygon in polygons]
+                for polygons in self.shapes
+            ]
+        named = NamedShapes(list(self.ids), shapes, target)
+        return Districts._stated(named, None, columns, step)
 
     def _rounded(self, step: float) -> tuple[float, IntArray, IntArray]:
         """Return the step, edges in doubled steps, and the district of each edge."""
@@ -429,24 +485,18 @@ class Districts:
         )
 
 
-def _refuse_beyond_degrees(read: NamedShapes) -> None:
-    """Refuse metres or feet that were called degrees: every point would lie outside.
+def _beyond_degrees(named: NamedShapes) -> tuple[Any, FloatArray] | None:
+    """Return a district and a corner of it that cannot be degrees; None without one.
 
     Longitudes may run from -180 to 180 or, around the Pacific, from 0 to 360.
     """
-    for name, polygons in zip(read.ids, read.shapes, strict=True):
+    for name, polygons in zip(named.ids, named.shapes, strict=True):
         for polygon in polygons:
             for ring in polygon:
-                beyond = np.abs(ring) > (360.0, 90.0)
+                beyond = (np.abs(ring) > (360.0, 90.0)).any(axis=1)
                 if beyond.any():
-                    x, y = ring[beyond.any(axis=1)][0]
-                    raise InputError(
-                        "coordinates of WGS 84 are degrees, longitudes up to 360 and "
-                        "latitudes up to 90",
-                        received=f"({x:g}, {y:g}) of {name!r}",
-                        way_out="Say which system the file is in, such as "
-                        'system="EPSG:3435", or transform it to degrees first',
-                    )
+                    return name, ring[beyond][0]
+    return None
 
 
 def _first_repeated(ids: Sequence[Any]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +53,53 @@ def known_system(name: Any) -> str | None:
         return None
     text = str(name).strip()
     return WGS84 if text.upper().replace("::", ":") in SAME_AS_WGS84 else text
+
+
+def transformation(source: str, target: str) -> Callable[[FloatArray], FloatArray]:
+    """Return what moves points from one reference system to another.
+
+    Parameters
+    ----------
+    source : str
+        The system of the points.
+    target : str
+        The system they are wanted in.
+
+    Returns
+    -------
+    callable
+        Takes and returns points, one per row: longitude, then latitude; or x, then y.
+
+    Raises
+    ------
+    InputError
+        If pyproj knows no such system; when called, if a point has no place in it.
+    MissingExtraError
+        If pyproj is not installed.
+    """
+    pyproj = require("pyproj", extra="geo", purpose="change the reference system")
+    try:
+        transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
+    except pyproj.exceptions.ProjError as problem:
+        raise InputError(
+            "a reference system is one that pyproj knows, such as EPSG:4326",
+            received=f"{source!r} and {target!r}",
+        ) from problem
+
+    def move(points: FloatArray) -> FloatArray:
+        moved: FloatArray = np.column_stack(
+            transformer.transform(points[:, 0], points[:, 1])
+        )
+        if not np.isfinite(moved).all():
+            x, y = points[~np.isfinite(moved).all(axis=1)][0]
+            raise InputError(
+                f"every corner has a place in {target}",
+                received=f"({x:g}, {y:g}) of {source}, which has none",
+                way_out="State the system that the file is really in",
+            )
+        return moved
+
+    return move
 
 
 def polygons_of(shape: Any) -> list[Polygon]:

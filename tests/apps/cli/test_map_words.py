@@ -249,6 +249,24 @@ def test_words_state_columns_and_a_system(empty_folder):
         parse_domain("tract=polygons:tracts.geojson:tract:x,y:EPSG:2056")
 
 
+def test_points_in_degrees_meet_districts_of_any_system(empty_folder):
+    pytest.importorskip("pyproj")
+    content = json.loads((empty_folder / "tracts.geojson").read_text())
+    content["crs"] = {"type": "name", "properties": {"name": "EPSG:3857"}}
+    for feature in content["features"]:
+        for ring in feature["geometry"]["coordinates"]:
+            ring[:] = [[x * 111_319.490793, y * 111_319.490793] for x, y in ring]
+    (empty_folder / "metres.geojson").write_text(json.dumps(content))
+    plain = parse_domain("tract=polygons:tracts.geojson").attributes[0].borders
+    moved = parse_domain("tract=polygons:metres.geojson:tract:lon,lat").attributes[0]
+    assert moved.borders.columns == ("lon", "lat")
+    # Six squares of one degree; parallels lie a little apart in that system.
+    x, y = np.meshgrid([0.5, 1.5, 2.5], [0.5, 1.5], indexing="ij")
+    names = [f"T{at}{up}" for at in range(3) for up in range(2)]
+    assert plain.column(x.ravel(), y.ravel()).tolist() == names
+    assert moved.borders.column(x.ravel(), y.ravel()).tolist() == names
+
+
 def test_a_database_has_no_points(empty_folder):
     pytest.importorskip("ibis")
     with sqlite3.connect("points.sqlite") as file:

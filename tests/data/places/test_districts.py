@@ -206,3 +206,45 @@ def test_nested_districts_over_polygons_release_by_level():
         "x": 1.0,
         "y": 1.0,
     }
+
+
+def test_districts_move_to_another_reference_system_with_their_neighbours():
+    pytest.importorskip("pyproj")
+    far = [polygon(square(x * 9e4, y * 9e4, 9e4)) for y in range(3) for x in range(3)]
+    metres = bf.Districts.from_shapes(far, list("ABCDEFGHI"), system="EPSG:3857")
+    degrees = metres.in_system("EPSG:4326")
+    assert degrees.columns == ("lon", "lat")
+    assert degrees.neighbouring_pairs().tolist() == GRID.neighbouring_pairs().tolist()
+    x, y = (axis.ravel() for axis in np.meshgrid(range(3), range(3)))
+    # A degree of longitude is 111,319.49 metres of this system; one of latitude
+    # nearly so, near the equator.
+    middles = [(axis + 0.5) * 9e4 / 111_319.49 for axis in (x, y)]
+    np.testing.assert_array_equal(degrees.locate(*middles), np.arange(9))
+    again = degrees.in_system("EPSG:4326")
+    assert [ring.tolist() for part in again.shapes for ring in part[0]] == [
+        ring.tolist() for part in degrees.shapes for ring in part[0]
+    ]
+    with pytest.raises(InputError, match=r"pyproj knows.*received 'EPSG:3857' and"):
+        metres.in_system("EPSG:999999")
+    beyond = bf.Districts.from_shapes(
+        [polygon(square(1e9, 1e9, 10.0))], ["nowhere"], system="EPSG:3035"
+    )
+    with pytest.raises(InputError, match="every corner has a place in EPSG:4326"):
+        beyond.in_system("EPSG:4326")
+
+
+def test_degrees_of_every_name_are_rounded_as_degrees():
+    # The census of the United States publishes degrees of NAD 83, EPSG:4269.
+    small = [polygon(square(-87.6 + x * 1e-3, 41.8, 1e-3)) for x in range(2)]
+    tracts = bf.Districts.from_shapes(small, ["a", "b"], system="EPSG:4269")
+    assert tracts.step == 1e-7
+    assert tracts.locate([-87.5996, -87.5986], [41.8004] * 2).tolist() == [0, 1]
+
+
+def test_a_table_without_its_district_is_told_which_columns_would_do():
+    place = bf.Domain.from_polygons(GRID, name="tract")
+    with pytest.raises(InputError, match=r"tract may also be told by .* lon and lat"):
+        bf.Histogram.from_records(place, {"x": [1.0], "y": [1.0]})
+    both = bf.Domain.product(place, bf.Domain.from_levels(["F", "M"], name="sex"))
+    with pytest.raises(InputError, match=r"lack the attributes \['sex'\]"):
+        bf.Histogram.from_records(both, {"lon": [1.0], "lat": [1.0]})

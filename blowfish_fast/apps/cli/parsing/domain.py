@@ -152,7 +152,8 @@ def parse_polygons(words: str, usual_id: str) -> Districts:
         The file, then the column that names districts, then the columns of records
         that hold coordinates, then the reference system where the file states none:
         ``tracts.shp:GEOID:x,y:EPSG:2056``; ``:step=0.001`` at the end rounds borders,
-        so that slivers between them vanish.
+        so that slivers between them vanish. Records in degrees, columns ``lon,lat``,
+        meet districts of any system: these are transformed.
     usual_id : str
         The column that names districts where the words do not.
 
@@ -174,13 +175,19 @@ def parse_polygons(words: str, usual_id: str) -> Districts:
             f"polygons:tracts.geojson:GEOID; received {words.strip()!r}"
         )
     columns = [name.strip() for name in (stated["columns"] or "").split(",") if name]
-    return Districts.from_file(
+    in_degrees = {*columns} == {"lon", "lat"}
+    rounding = None if step is None else float(step)
+    districts = Districts.from_file(
         stated["file"],
         id=(stated["id"] or usual_id).strip(),
         system=stated["system"],
-        columns=columns or None,
-        step=None if step is None else float(step),
+        columns=None if in_degrees else columns or None,
+        # In units of what records are in.
+        step=None if in_degrees else rounding,
     )
+    if not in_degrees:
+        return districts
+    return districts.in_system("EPSG:4326", columns=columns, step=rounding)
 
 
 def _evenly_cut(name: str, cells: str, words: str) -> Domain | WideDomain:
