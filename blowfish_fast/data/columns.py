@@ -16,6 +16,7 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import InputError
 
 from .domain import Attributes
+from .places.districts import Borders
 
 BLOCK = 2**18
 """Rows turned into cell numbers at a time."""
@@ -64,10 +65,9 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
     frame = None if isinstance(table, np.ndarray | list | tuple) else _frame(table)
     if frame is not None and hasattr(frame, "columns"):
         names = list(frame.columns)
-        points = _point_coordinates(table, domain)
+        points = _of_points(table, domain)
         if points:
-            own_columns = {name: table[name] for name in names if name in domain.names}
-            return _columns({**own_columns, **points}, domain)
+            return _columns({**{name: table[name] for name in names}, **points}, domain)
         if not any(domain.names) and len(names) == domain.ndim:
             return [frame[name] for name in names]
         return _by_name(frame, names, domain)
@@ -89,14 +89,31 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
     return [as_column(column) for column in chosen]
 
 
-def _point_coordinates(table: Any, domain: Attributes) -> dict[str, Any]:
-    """Return coordinates of points for attributes that a table has no column of."""
+def _of_points(table: Any, domain: Attributes) -> dict[str, Any]:
+    """Return what points say of attributes that a table has no column of.
+
+    ::
+
+        attribute of numbers     lon, lat, x, y, ... are the coordinates themselves
+        attribute of districts   the id of the district, whatever system points are in
+    """
     points: Any = getattr(table, "geometry", None)
     if not (hasattr(points, "x") and hasattr(points, "y")):
         return {}
-    lacking = [str(name) for name in domain.names if name and name not in table]
+    in_districts = {
+        str(attribute.name): _districts_of_points(points, attribute.borders)
+        for attribute in domain.attributes
+        if attribute.borders is not None
+        and attribute.name not in table
+        and not {*attribute.borders.columns} <= {*table}
+    }
+    lacking = [
+        str(name)
+        for name in domain.names
+        if name and name not in table and name not in in_districts
+    ]
     if not lacking or not {*lacking} <= {*EAST, *NORTH}:
-        return {}
+        return in_districts
     reference = getattr(table, "crs", None)
     degrees = [name for name in lacking if name in (*EAST[:2], *NORTH[:2])]
     if degrees and reference is not None and not reference.is_geographic:
@@ -105,7 +122,21 @@ def _point_coordinates(table: Any, domain: Attributes) -> dict[str, Any]:
             received=str(reference),
             way_out="Hand over table.to_crs(4326), or call the sides x and y",
         )
-    return {name: points.x if name in EAST else points.y for name in lacking}
+    sides = {name: points.x if name in EAST else points.y for name in lacking}
+    return {**in_districts, **sides}
+
+
+def _districts_of_points(points: Any, borders: Borders) -> AnyArray:
+    """Return the id of the district of each point, in the system of the districts."""
+    if getattr(points, "crs", None) is None:
+        raise InputError(
+            "points are placed in districts by their reference system",
+            received="points without one",
+            way_out="State it: table.set_crs(4326) for degrees of WGS 84",
+        )
+    districts = borders.districts
+    moved = points if districts is None else points.to_crs(districts.system)
+    return borders.column(moved.x, moved.y)
 
 
 def named_column(table: Any, name: str, word: str) -> Column:

@@ -10,6 +10,7 @@ import pytest
 import blowfish_fast.data.columns as reading
 from blowfish_fast import Domain, Histogram
 from blowfish_fast.data.columns import as_column, record_blocks
+from blowfish_fast.data.places.districts import Districts
 from blowfish_fast.errors import InputError
 
 DOMAIN = Domain.product(
@@ -191,6 +192,26 @@ def test_the_points_of_geopandas_become_a_map():
     assert Histogram.from_records(both, table).counts.sum(axis=2).tolist() == COUNTS
     with pytest.raises(InputError, match="are degrees"):
         Histogram.from_records(BOX, table.to_crs(3857))
+
+
+def test_points_of_geopandas_meet_districts_of_any_system():
+    geopandas = pytest.importorskip("geopandas")
+    shapely = pytest.importorskip("shapely")
+    squares = [shapely.box(x, 46, x + 1, 48) for x in (6, 7)]
+    shapes = geopandas.GeoSeries(squares, crs=4326)
+    points = geopandas.points_from_xy([6.5, 7.5, 7.6], [47.0, 47.0, 46.5])
+    table = geopandas.GeoDataFrame({"sex": list("FFM")}, geometry=points, crs=4326)
+    sexes = Domain.from_levels(["F", "M"], name="sex")
+    for system in (4326, 3857):
+        districts = Districts.from_shapes(shapes.to_crs(system), ["west", "east"])
+        assert districts.system == f"EPSG:{system}"
+        both = Domain.product(Domain.from_polygons(districts, name="place"), sexes)
+        for own in (4326, 2056):
+            counted = Histogram.from_records(both, table.to_crs(own)).counts
+            assert counted.tolist() == [[1, 0], [1, 1]]
+    lost = geopandas.GeoDataFrame({"sex": list("FFM")}, geometry=points)
+    with pytest.raises(InputError, match="received points without one"):
+        Histogram.from_records(both, lost)
 
 
 def test_columns_of_a_frame_are_never_guessed_where_one_attribute_has_a_name():

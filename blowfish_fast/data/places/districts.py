@@ -148,7 +148,7 @@ class Districts:
         shapes: Iterable[Any],
         ids: Iterable[Any],
         *,
-        system: str = WGS84,
+        system: str | None = None,
         columns: Sequence[str] | None = None,
         step: float | None = None,
     ) -> Districts:
@@ -160,8 +160,9 @@ class Districts:
             Polygons or several polygons each, as GeoJSON or with `__geo_interface__`.
         ids : iterable
             The id of each.
-        system : str, default 'EPSG:4326'
-            Their reference system.
+        system : str, optional
+            Their reference system. Without one it is that of a series of geopandas, and
+            WGS 84 of everything else.
         columns : sequence of two str, optional
             The columns of records that hold coordinates, as in `from_file`.
         step : float, optional
@@ -177,8 +178,14 @@ class Districts:
         InputError
             If there are not as many ids as shapes, or districts overlap.
         """
-        named = NamedShapes(list(ids), [polygons_of(shape) for shape in shapes], None)
-        return cls._stated(named, system, columns, step)
+        own = getattr(shapes, "crs", None)
+        named = NamedShapes(
+            list(ids),
+            [polygons_of(shape) for shape in shapes],
+            None if own is None else known_system(own.to_string()),
+        )
+        usual = WGS84 if own is None else None
+        return cls._stated(named, system or usual, columns, step)
 
     @classmethod
     def _stated(
