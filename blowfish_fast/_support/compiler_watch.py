@@ -43,6 +43,19 @@ class CompilerWatch:
             with self._lock:
                 self._silences -= 1
 
+    def spare(self, little: bool) -> None:
+        """Do without the compiler if one command is all, and there is little to do.
+
+        Parameters
+        ----------
+        little : bool
+            Whether plain Python is done before the compiler would be loaded, or would
+            have compiled. It is decided by public facts and sizes of files, before any
+            kernel is loaded: later it changes nothing.
+        """
+        if self.alone:
+            self.wanted = not little
+
     def begin(self) -> None:
         """Note that a function is being compiled; those it calls are inside it."""
         with self._lock:
@@ -70,6 +83,31 @@ class CompilerWatch:
 
 
 COMPILER = CompilerWatch()
+SHORT_FILE = 2**15
+"""Bytes of a saved release that is asked, drawn and explained in plain Python."""
+SHORT_TABLE = 2**20
+"""Bytes of a table that is counted in plain Python, if its cells are few."""
+
+
+def is_short(path: str | Path, most: int) -> bool:
+    """Tell whether a file is there and has at most so many bytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where it would be.
+    most : int
+        The greatest number of bytes.
+
+    Returns
+    -------
+    bool
+        Whether it is a file and short; what is no file (an address) is not.
+    """
+    try:
+        return Path(path).is_file() and Path(path).stat().st_size <= most
+    except (OSError, ValueError):
+        return False
 
 
 def compiled_before(module: str) -> bool:

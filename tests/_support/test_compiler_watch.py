@@ -58,7 +58,17 @@ def test_a_command_says_why_it_takes_longer_but_not_to_programs(capsys, words, s
     assert run_command(["version", *words]) == 0
     COMPILER.begin()
     COMPILER.end()
-    assert ("compiling, once" in capsys.readouterr().err) is said
+    assert ("compiling kernels, once: 10 to" in capsys.readouterr().err) is said
+    COMPILER.tell = None
+
+
+def test_the_command_that_compiles_everything_says_how_long_and_offers_nothing(capsys):
+    assert run_command(["warmup", "--help"]) == 0
+    COMPILER.begin()
+    COMPILER.end()
+    said = capsys.readouterr().err
+    assert "compiling every kernel, once: " in said
+    assert "blowfish warmup" not in said
     COMPILER.tell = None
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -91,6 +92,8 @@ HOMES = {
     "version": "warmup",
 }
 """Modules of the commands that share one."""
+ONE_COMMAND, WHOLE_WARMUP = "10 to 30 s of a core", "some minutes of a core"
+"""How long the kernels of one command, and those of all, take to compile."""
 ORDER = [name for commands in PANELS.values() for name in commands]
 
 
@@ -222,7 +225,7 @@ def run() -> None:
 def run_command(words: Sequence[str]) -> int:
     """Run the command that the words name, and return its exit code."""
     as_json = "--json" in words
-    COMPILER.tell = None if as_json else _say_compiling
+    COMPILER.tell = None if as_json else partial(_say_compiling, [*words[:1]])
     _take_named_shell(words)
     try:
         code = application(
@@ -236,11 +239,17 @@ def run_command(words: Sequence[str]) -> int:
     return code if isinstance(code, int) else DONE
 
 
-def _say_compiling() -> None:
-    """Say why the first command takes longer, on a terminal and off it."""
+def _say_compiling(command: Sequence[str]) -> None:
+    """Say why a first command takes longer, and how long, on a terminal and off it."""
     from .printing import remark
 
-    remark("compiling, once: later commands start at once (`blowfish warmup` does all)")
+    if "warmup" in command:
+        remark(f"compiling every kernel, once: {WHOLE_WARMUP}")
+        return
+    remark(
+        f"compiling kernels, once: {ONE_COMMAND}; later commands of this kind start at "
+        f"once (`blowfish warmup` compiles all of them, {WHOLE_WARMUP})"
+    )
 
 
 def _take_named_shell(words: Sequence[str]) -> None:

@@ -60,6 +60,8 @@ FEW = (2**8, 2**7)
 """Cells and ranges up to which a prediction does without kernels that are compiled."""
 SOME = (2**10, 2**9)
 """The same where the kernels would have to be compiled first, which takes longer."""
+LONG_IN_PYTHON = ("structure_first",)
+"""Mechanisms that wait longer for plain Python than for the compiler, if named."""
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""
 MOST_KEPT = 64
@@ -326,7 +328,7 @@ def _of_wide_domain(facts: Facts, name: str, job: Job) -> MechanismChoice:
 
 
 def choose_with_progress(
-    facts: Facts, job: Job, *, dry: bool = False
+    facts: Facts, job: Job, *, short: bool = False
 ) -> MechanismChoice:
     """Return what `choose_mechanism` does, with its progress on the terminal.
 
@@ -336,8 +338,9 @@ def choose_with_progress(
         The public facts of the job.
     job : Job
         It names a mechanism or "best".
-    dry : bool
-        Whether no noise will be drawn. A small prediction then does without the
+    short : bool
+        Whether no noise will be drawn, or such as no seed brings back, and from few
+        records. A small prediction, and the release after it, then do without the
         compiler.
 
     Returns
@@ -345,16 +348,38 @@ def choose_with_progress(
     MechanismChoice
         A mechanism at its budget, and why it is used.
     """
-    if dry and COMPILER.alone and job.budget is not None and job.records is None:
-        cells, ranges = FEW if compiled_before("weight_sweeps") else SOME
-        by_cell = isinstance(facts.workload, Identity)
-        many = facts.workload.queries > ranges and not by_cell
-        COMPILER.wanted = many or facts.domain.size > cells
+    if short and job.budget is not None and job.records is None:
+        COMPILER.spare(
+            is_little(facts.workload, facts.domain.size)
+            and job.mechanism not in LONG_IN_PYTHON
+        )
     if job.records is None or (job.mechanism or BEST) != BEST:
         with spinner("choosing a mechanism"):
             return choose_mechanism(facts, job)
     with counter("trying mechanisms") as step:
         return choose_mechanism(facts, job, step)
+
+
+def is_little(workload: Workload, cells: int, times: int = 1) -> bool:
+    """Tell whether plain Python is done before the compiler would be ready.
+
+    Parameters
+    ----------
+    workload : Workload
+        What will be asked.
+    cells : int
+        Cells of the domain.
+    times : int
+        How often it is predicted, side by side.
+
+    Returns
+    -------
+    bool
+        Whether cells and ranges are few; more may be where nothing is compiled yet.
+    """
+    most, ranges = FEW if compiled_before("weight_sweeps") else SOME
+    many = times * workload.queries > ranges and not isinstance(workload, Identity)
+    return times * cells <= most and not many
 
 
 def _check_accuracy(job: Job) -> None:

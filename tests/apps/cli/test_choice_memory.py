@@ -188,13 +188,13 @@ def test_a_dry_run_loads_the_compiler_only_where_that_pays(
     facts = read_facts(job)
     mechanism_choice.choose_with_progress(facts, job)
     assert COMPILER.wanted
-    mechanism_choice.choose_with_progress(facts, job, dry=True)
+    mechanism_choice.choose_with_progress(facts, job, short=True)
     assert COMPILER.wanted is cold
     # As Numba names what it keeps of the kernels that predictions need.
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "weight_sweeps._sweep-84.py311.nbi").touch()
     assert find_spec("blowfish_fast.kernels.tree_scaling.weight_sweeps") is not None
-    mechanism_choice.choose_with_progress(facts, job, dry=True)
+    mechanism_choice.choose_with_progress(facts, job, short=True)
     assert COMPILER.wanted is warm
 
 

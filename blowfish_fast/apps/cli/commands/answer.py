@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import blowfish_fast as bf
-from blowfish_fast._support.compiler_watch import COMPILER
+from blowfish_fast._support.compiler_watch import COMPILER, SHORT_FILE, is_short
 from blowfish_fast.apps.cli.options import (
     Confidence,
     Json,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from blowfish_fast.data.frames import Table
 
 MOST_LINES = 40
-SHORT_FILE, SHORT_LIST = 2**15, 20
-"""Bytes of a release, and ranges, that are answered sooner without the compiler."""
+SHORT_LIST = 20
+"""Ranges that are answered sooner without the compiler."""
 
 
 @with_options
@@ -81,8 +81,7 @@ def run_answer(
 
     checked = as_confidence(confidence)
     many = asked.file or asked.workload or len(asked.ranges) > SHORT_LIST
-    if COMPILER.alone and not many and path.is_file():
-        COMPILER.wanted = path.stat().st_size > SHORT_FILE
+    COMPILER.spare(not many and is_short(path, SHORT_FILE))
     as_map = check_map_of_answers(out, asked.by, overwrite=overwrite)
     if not as_map:
         outputs.check_file("table", out, overwrite=overwrite)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import blowfish_fast as bf
+from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast.apps.cli.options import (
     Cells,
     Json,
@@ -107,6 +108,7 @@ def run_compare(
         )
     check_file("picture", picture, overwrite=overwrite)
     stated, asked = _read_facts(cells, policy, workload, mechanism)
+    _spare_compiler(asked, len(stated) * len(budgets))
     with spinner("predicting") as step:
         tables: list[Comparison] = []
         for policy_stated in stated:
@@ -144,6 +146,13 @@ def run_compare(
             show(f"Best: {', '.join(best)}.")
     if picture is not None:
         remark(f"written: {picture}")
+
+
+def _spare_compiler(asked: Workload, times: int) -> None:
+    """Do without the compiler where all that is predicted is little."""
+    from blowfish_fast.apps.cli.mechanism_choice import is_little
+
+    COMPILER.spare(is_little(asked, asked.domain.size, times))
 
 
 def _show_errors(
@@ -296,6 +305,8 @@ def run_recommend(
 ) -> None:
     """Say which mechanism to use, and why."""
     (stated,), asked = _read_facts(cells, [policy], workload, mechanism)
+    if trials is None:
+        _spare_compiler(asked, 1)
     with counter("trying") as step:
         advice = bf.recommend(
             stated,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from blowfish_fast._support.compiler_watch import COMPILER, SHORT_FILE, is_short
 from blowfish_fast.apps.cli.options import (
     Confidence,
     Json,
@@ -161,6 +162,7 @@ def _saved_release(
     from blowfish_fast.apps.cli.files.outputs import read_release, read_series
 
     as_confidence(confidence)
+    COMPILER.spare(is_short(path, SHORT_FILE))
     with spinner(f"reading {path.name}") as step:
         release = read_series(path) or read_release(path)
         step(f"writing {out.name}")

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 import blowfish_fast as bf
+from blowfish_fast._support.compiler_watch import COMPILER, SHORT_FILE, is_short
 from blowfish_fast.apps.cli.options import Json, look_here_for, offer_mechanisms
 from blowfish_fast.apps.cli.printing import (
     console,
@@ -43,6 +44,7 @@ def run_explain(
     if path.suffix.lower() == ".toml":
         facts, sections = _job(path)
     elif path.is_file() or (path.suffix and ":" not in subject):
+        COMPILER.spare(is_short(path, SHORT_FILE))
         release = read_release(path)
         with spinner("computing what can be learnt"):
             facts, sections = explanations.explain_release(release, subject)
@@ -64,7 +66,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
 
     job = Job.from_file(path)
     facts = read_facts(job)
-    choice = choose_with_progress(facts, job, dry=True)
+    choice = choose_with_progress(facts, job, short=True)
     budget = choice.mechanism.budget
     with spinner("computing what can be learnt"):
         attack, sure = say.explain_attack(facts.policy, budget)

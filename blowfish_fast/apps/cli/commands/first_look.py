@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from blowfish_fast._support.compiler_watch import COMPILER, SHORT_TABLE, is_short
 from blowfish_fast.apps.cli.options import (
     DATA,
     OUTPUT,
@@ -171,6 +172,8 @@ def run_first_look(
     from blowfish_fast.mechanisms.around_releases.first_look import FirstLook
 
     as_confidence(confidence)
+    # Draws of a seed are those of compiled kernels, here and anywhere.
+    COMPILER.spare(seed is None and is_short(path, SHORT_TABLE))
     form = TextForm(encoding, decimal)
     form.check()
     names = look_source.columns_of(path, form, columns or [])

@@ -97,6 +97,7 @@ def release_stated(
     as_json : bool
         Whether plain JSON is printed.
     """
+    from blowfish_fast._support.compiler_watch import SHORT_TABLE, is_short
     from blowfish_fast._support.machine import BASE_BYTES, check_memory
     from blowfish_fast._support.validation import as_share
     from blowfish_fast.apps.cli import mechanism_choice, release_job
@@ -118,7 +119,9 @@ def release_stated(
     outputs = Outputs(job, overwrite=overwrite)
     outputs.check(facts.workload)
     release_job.check_ledger(job, seed)
-    choice = mechanism_choice.choose_with_progress(facts, job, dry=dry_run)
+    # Draws of a seed are those of compiled kernels, here and anywhere.
+    short = dry_run or (seed is None and is_short(job.data or "", SHORT_TABLE))
+    choice = mechanism_choice.choose_with_progress(facts, job, short=short)
     in_totals = release_job.series_error(job, facts, choice.error)
     if in_totals is not None:
         choice = choice._replace(error=in_totals.total, told=in_totals.sentence)
