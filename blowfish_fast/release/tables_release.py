@@ -160,6 +160,28 @@ class TablesRelease(Truthful, Release):
         several = len(names) == 1 and not isinstance(names[0], str)
         return tuple(sorted(self.domain.axes(names[0] if several else names)))
 
+    @property
+    def measured(self) -> Table:
+        """A row for each measured table: attributes, cells, noise, step.
+
+        The columns are those of a release whose tables the data chose. Here a plan
+        from public sizes chose them, so every table inside one of these has intervals.
+        """
+        measured = self._fit.measured
+        shown = [at for at, axes in enumerate(measured.tables) if axes]
+        tables = [measured.tables[at] for at in shown]
+        names = [table_names(self.domain, axes) for axes in tables]
+        sizes = [[measured.sizes[axis] for axis in axes] for axes in tables]
+        return Table(
+            {
+                "table": as_array(tuple(" x ".join(map(str, name)) for name in names)),
+                "cells": as_array(tuple(" x ".join(map(str, size)) for size in sizes)),
+                "noise": np.sqrt(measured.variances[shown]),
+                "step": as_array(("plan",) * len(shown)),
+                "measurement": np.zeros(len(shown), dtype=np.int64),
+            }
+        )
+
     def table(self, *names: Any) -> HistogramRelease:
         """Return one table as a release of its own, with axes in the domain's order."""
         return self._release_of(self._axes(names))

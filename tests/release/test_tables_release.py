@@ -55,6 +55,21 @@ def test_a_table_is_an_ordinary_release(out):
         table.measurements[0].estimate()
 
 
+def test_what_a_plan_measured_is_listed_as_what_a_choice_measured(out):
+    listed = out.measured
+    pairs = [str(name).split(" x ") for name in listed["table"]]
+    assert ["age", "sex"] in pairs
+    assert set(listed["step"]) == {"plan"}
+    for names, cells, noise in zip(
+        pairs, listed["cells"], listed["noise"], strict=True
+    ):
+        shape = out.table(*names).estimate.shape
+        assert sorted(map(int, str(cells).split(" x "))) == sorted(shape)
+        # Other tables help: the fitted cell is no worse than its own measurement.
+        fitted = out.table(*names).standard_errors(Identity(out.table(*names).domain))
+        assert fitted.max() <= noise * (1 + 1e-9)
+
+
 def test_questions_find_their_table(out):
     assert out.where(age=slice(20, 60), works="yes").count() == pytest.approx(
         out.table("age", "works").estimate[2:6, 0].sum()
