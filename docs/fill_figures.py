@@ -9,6 +9,7 @@ A page names a figure, and the comments stay where they are:
 
     docs/data/papers/*.csv, verdicts.json ------+
     docs/data/coverage/*.csv, wide/*.csv -------+
+    docs/data/cells/*.csv ----------------------+
     asv_benchmarks/recorded/ARCHITECTURE/ ------+--> every page that names them
 
 So a figure stands in one place, in the data, and no page contradicts another.
@@ -30,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 PAPERS = HERE / "data" / "papers"
 COVERAGE = HERE / "data" / "coverage"
 WIDE = HERE / "data" / "wide"
+CELLS = HERE / "data" / "cells"
 PLACE = re.compile(r"(<!-- figure ([\w.]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 MECHANISMS = {
     "DAWA": "`Dawa`",
@@ -62,6 +64,7 @@ def figures() -> dict[str, str]:
         **_speed_figures(),
         **_coverage_figures(),
         **_wide_figures(),
+        **_cells_figures(),
     }
 
 
@@ -326,6 +329,35 @@ def _wide_figures() -> dict[str, str]:
         "wide.ranges_bytes": amounts["10,000 rangesbytes for each filled cell"][
             "amount"
         ],
+    }
+
+
+def _cells_figures() -> dict[str, str]:
+    """Return errors of single cells that are fitted in runs."""
+    rows = _rows(CELLS / "runs.csv")
+    heads = ("set", "kind", "epsilon", "in runs", "default", "shrunk", "ratio")
+    means = {}
+    for name, kind in (("level", "exactly level"), ("other", "other")):
+        some = [row for row in rows if row["kind"] == kind]
+        for over in ("shrunk", "least_cost", "sibling"):
+            ratios = [float(row["default"]) / float(row[over]) for row in some]
+            means[f"cells.{name}_over_{over}"] = f"{_mean(ratios):.2f}"
+            means[f"cells.{name}_over_{over}_worst"] = f"{max(ratios):.2f}"
+    return {
+        **means,
+        "cells.runs": _table(
+            (*heads, "least cost", "best sibling"),
+            [
+                (
+                    *(row["set"], row["kind"], row["epsilon"]),
+                    f"{float(row['in_runs']):.0%}",
+                    *(f"{float(row[name]):.3g}" for name in ("default", "shrunk")),
+                    f"{float(row['ratio']):.3f} ± {float(row['error']):.3f}",
+                    *(f"{float(row[name]):.3g}" for name in ("least_cost", "sibling")),
+                )
+                for row in rows
+            ],
+        ),
     }
 
 

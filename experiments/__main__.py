@@ -17,6 +17,7 @@ python -m experiments series --trials 2000          errors of running totals
 python -m experiments wide --trials 3               docs/data/wide: 2^60 cells
 python -m experiments wide-coverage                 docs/data/coverage/wide.csv
 python -m experiments clustered --trials 5          docs/data/wide/clustered.csv
+python -m experiments runs --data FOLDER            docs/data/cells/runs.csv
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from blowfish_fast.apps.cli.printing import remark, show
 from blowfish_fast.errors import BlowfishError
 
 from .answer_coverage import write_answers
+from .cells_in_runs import write_runs
 from .certified_widths import width_report
 from .chosen_tables import chosen_report
 from .clustered_lines import write_clustered
@@ -51,7 +53,7 @@ PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "ans
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 SHARPNESS, SIBLINGS, WEAKER = "sharpness", "siblings", "weaker"
 SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
-WIDE_COVERAGE, CLUSTERED = "wide-coverage", "clustered"
+WIDE_COVERAGE, CLUSTERED, RUNS = "wide-coverage", "clustered", "runs"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -65,7 +67,8 @@ def reproduce(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
-            '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen".',
+            '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen", '
+            '"runs".',
             show_default=False,
         ),
     ],
@@ -159,6 +162,10 @@ def reproduce(
     if name == CLUSTERED:
         for compared in write_clustered(trials or 5):
             show(str(compared))
+        return
+    if name == RUNS:
+        for fitted in write_runs(data, trials or 10):
+            show(str(fitted))
         return
     if name == WIDE_COVERAGE:
         lines = write_wide_coverage(trials=trials or 40)

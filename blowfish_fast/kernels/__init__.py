@@ -57,6 +57,7 @@ __getattr__, __dir__, __all__ = attach(
     # Used inside the package; no promise of compatibility.
     internal={
         "capi.c_entries": "",
+        "fitting.level_runs": "fit_level_runs",
         "fitting.lloyd": "assigned_totals cell_positions cluster_totals "
         "nearest_clusters squared_distance_total",
         "fitting.piecewise_fit": "knot_heights piecewise_linear",

@@ -3,6 +3,7 @@ from .fitting.isotonic import isotonic_fit as isotonic_fit
 from .fitting.isotonic import (
     non_negative_with_totals as non_negative_with_totals,
 )
+from .fitting.level_runs import fit_level_runs as fit_level_runs
 from .fitting.lloyd import assigned_totals as assigned_totals
 from .fitting.lloyd import cell_positions as cell_positions
 from .fitting.lloyd import cluster_totals as cluster_totals

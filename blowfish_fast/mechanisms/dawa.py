@@ -65,7 +65,7 @@ from .maps.grids import AdaptiveGrid
 from .wide_data import check_unfitted, check_wide, read_counts
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
-Fit = Literal["best", "non_negative", "shrink"]
+Fit = Literal["best", "non_negative", "shrink", "runs"]
 
 MOST_MAP_PIECES = 2**21
 """Runs of buckets of a wide map that the tree is tuned to; a box cuts any number."""
@@ -85,6 +85,9 @@ LOOK_CELLS = 20
 """The look gets this over the number of cells of the budget."""
 ROUGH_SHARE = Fraction(1, 20)
 """Part of the budget for the partition of a rough line."""
+
+LEAST_VARIANCE = 2.0**-6
+"""With less noise than this a total is as good as known, and told by no neighbour."""
 
 
 class LookSettings(NamedTuple):
@@ -185,10 +188,13 @@ class Dawa(Mechanism):
         tree; queries that were not declared are safeguarded.
     floor : number in [0, 1]
         Least weight of a leaf of a "greedy" tree, as for `Hierarchy`.
-    fit : {"best", None, "non_negative", "shrink"}
+    fit : {"best", None, "non_negative", "shrink", "runs"}
         "non_negative": as for `Hierarchy`. "shrink", for cells and not for ranges:
         noisy buckets shrink towards 0 as much as all of them together suggest; ranges
-        asked of it give a `ShrunkCellsWarning`. "best": "shrink" for `Identity` under
+        asked of it give a `ShrunkCellsWarning`. "runs": neighbouring buckets whose
+        noisy totals suggest one height are drawn towards it, where that is clearly
+        likelier than heights of their own, and buckets shrink where it is not;
+        ``details["fit"]`` says which. "best": "runs" for `Identity` of a line under
         `AddRemove`, "non_negative" for other ranges and cells of one attribute.
 
     Notes
@@ -277,17 +283,17 @@ class Dawa(Mechanism):
         if isinstance(partition, DyadicRectangles):
             partition.check_grid(self.domain)
         strategy = as_choice(strategy, "strategy", get_args(StrategyName))
-        self.fit = as_choice(fit, "fit", ("best", None, "non_negative", "shrink"))
+        self.fit = as_choice(fit, "fit", ("best", None, *get_args(Fit)[1:]))
         if fit == "best":
             self.fit = "non_negative" if asks_ranges(workload) else None
             tuned = strategy in ("greedy", "cells") and self.budget.power == 1
             single = asks_cells(workload)
             if tuned and single and isinstance(policy.unconstrained, AddRemove):
                 # A tree that is scaled to single cells measures these alone.
-                strategy, self.fit = "cells", "shrink"
-        if fit == "shrink" and strategy != "cells":
+                strategy, self.fit = "cells", "runs"
+        if fit in ("shrink", "runs") and strategy != "cells":
             raise InputError(
-                'fit="shrink" improves single cells and harms ranges; it goes with '
+                f'fit="{fit}" improves single cells and harms ranges; it goes with '
                 f'strategy="cells", received {strategy!r}'
             )
         self.strategy = strategy
@@ -388,7 +394,12 @@ class Dawa(Mechanism):
         if is_wide(self.domain):
             totals = measurement.strategy.infer(measurement.noisy, measurement.scales)
             return Outcome(totals, [measurement], details)
-        return Outcome.of(measurement, details, fit=self._fit(measurement))
+        fit = self._fit(measurement)
+        if self.fit == "runs":
+            in_runs = _in_runs(measurement)
+            details["fit"] = "shrink" if in_runs is None else "runs"
+            fit = (lambda _: in_runs) if in_runs is not None else fit
+        return Outcome.of(measurement, details, fit=fit)
 
     def _can_divide(self, private: Handle, budget: Budget) -> bool:
         """Return whether the partition can be drawn for its share of `budget`."""
@@ -445,7 +456,7 @@ class Dawa(Mechanism):
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:
         if self.fit == "non_negative":
             return partial(self._non_negative, measured)
-        if self.fit == "shrink":
+        if self.fit in ("shrink", "runs"):
             return lambda _: _shrink_buckets(measured)
         return None
 
@@ -492,6 +503,21 @@ def _shrink_buckets(measured: Measurement) -> FloatArray:
     noisy = measured.strategy.infer(measured.noisy, measured.scales)
     widths = measured.scales.widths[: noisy.size]
     return buckets.expand(kernels.shrink_towards_zero(noisy, widths, buckets.sizes))
+
+
+def _in_runs(measured: Measurement) -> FloatArray | None:
+    """Draw neighbouring buckets towards heights that they seem to share: Lemma DA10.
+
+    None where they seem to share none.
+    """
+    buckets = measured.buckets
+    noisy = measured.strategy.infer(measured.noisy, measured.scales)
+    variances = measured.scales.variances[: noisy.size]
+    # Buckets along a line, all measured alike: what is known exactly is no noisy total.
+    alike = variances.size and variances.min() == variances.max() >= LEAST_VARIANCE
+    if buckets.order is not None or not alike:
+        return None
+    return kernels.fit_level_runs(noisy, buckets.sizes, float(variances[0]))
 
 
 class MapChoice(NamedTuple):

@@ -177,9 +177,10 @@ class HistogramRelease(Tabular, Release):
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query. Free: it reads the estimate only."""
         self._check(workload)
-        if self.details.get("fit") == "shrink" and workload.mean_cells() > 1.0:
+        of_cells = self.details.get("fit") in ("shrink", "runs")
+        if of_cells and workload.mean_cells() > 1.0:
             warnings.warn(
-                "sums of cells that were shrunk towards 0 one by one are less accurate "
+                "sums of cells that were fitted one by one are less accurate "
                 "than they could be: declare the ranges in place of Identity, or take "
                 'fit="non_negative"',
                 ShrunkCellsWarning,

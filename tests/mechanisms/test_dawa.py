@@ -172,6 +172,7 @@ def test_a_large_epsilon_without_partition_gives_back_the_counts():
         ({"strategy": "fast"}, InputError, "strategy must be"),
         ({"fit": "nice"}, InputError, "fit must be"),
         ({"fit": "shrink"}, InputError, "single cells"),
+        ({"fit": "runs"}, InputError, "single cells"),
         ({"share": 0}, EpsilonError, "strictly between"),
         ({"share": 1}, EpsilonError, "strictly between"),
         ({"partition": None, "share": 0.5}, InputError, "needs a partition"),

@@ -101,6 +101,49 @@ def test_declared_cells_are_shrunk_and_warn_when_ranges_are_asked():
     assert np.mean(errors["best"]) < np.mean(errors[None])
 
 
+def level_steps():
+    """Return steps of one height each that begin anywhere in 512 cells."""
+    heights, lengths = [60, 400, 20, 250, 0, 120], [77, 131, 43, 90, 101, 70]
+    return np.repeat(heights, lengths)
+
+
+def test_cells_of_level_steps_are_fitted_in_runs_at_any_offset():
+    line, counts = bf.Domain(512), level_steps()
+    policy, cells = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    default = bf.Dawa(policy, cells, epsilon=0.5)
+    shrunk = bf.Dawa(policy, cells, epsilon=0.5, strategy="cells", fit="shrink")
+    assert default.fit == "runs"
+    errors = []
+    for seed in range(5):
+        joined, alone = (
+            default.release(counts, rng=seed),
+            shrunk.release(counts, rng=seed),
+        )
+        # The same draws: a fit reads what was measured, and nothing else.
+        assert (joined.details["fit"], alone.details["fit"]) == ("runs", "shrink")
+        assert (joined.measurements[0].noisy == alone.measurements[0].noisy).all()
+        assert (joined.unfitted == alone.unfitted).all()
+        some = bf.workloads.Ranges(line, [3, 200], [90, 400])
+        np.testing.assert_array_equal(
+            joined.intervals(some, of="noise"), alone.intervals(some, of="noise")
+        )
+        errors.append(
+            [np.abs(each.estimate - counts).mean() for each in (joined, alone)]
+        )
+        with pytest.warns(ShrunkCellsWarning, match="declare the ranges"):
+            joined.answer(some)
+    own, before = np.mean(errors, axis=0)
+    assert own < 0.6 * before
+
+
+def test_totals_that_are_nearly_known_are_not_joined():
+    line, counts = bf.Domain(512), level_steps()
+    policy, cells = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    release = bf.Dawa(policy, cells, epsilon=50).release(counts, rng=1)
+    assert release.details["fit"] == "shrink"
+    np.testing.assert_allclose(release.estimate, counts, atol=0.1)
+
+
 def test_known_totals_and_gaussian_noise_keep_the_non_negative_fit_for_cells():
     cells = bf.workloads.Identity(LINE)
     full = bf.Dawa(bf.policies.Full(LINE), cells, epsilon=0.1)
