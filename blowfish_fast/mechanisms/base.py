@@ -323,6 +323,10 @@ class Mechanism(HasBudget, ABC):
         """Return how many counts are held: one per cell, but for tables."""
         return self.domain.size
 
+    def _bytes_per_cell(self) -> int:
+        """Bound what a release takes for each count, from public sizes and choices."""
+        return self.cell_bytes
+
     def _pieces(self) -> int:
         """Bound the pieces of queries, and edges, that a release holds at a time."""
         return self.workload._pieces() if self.reads_workload else 0
@@ -338,7 +342,7 @@ class Mechanism(HasBudget, ABC):
         Beyond what a small one takes (``machine.BASE_BYTES``). `release` does not start
         where there is less; a ledger, which keeps the answer, asks for twice as much.
         """
-        drawn = self.cell_bytes * self._cells() + PIECE_BYTES * self._pieces()
+        drawn = self._bytes_per_cell() * self._cells() + PIECE_BYTES * self._pieces()
         return drawn + self._kept_bytes()
 
     @final

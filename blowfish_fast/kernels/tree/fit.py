@@ -465,6 +465,7 @@ def top_down_fit(
     variances = tree.numbers(variances, "variances")
     below = subtree_variances(variances, tree.first_child)
     fit = fit_upward(noisy, variances, below, tree.first_child)
+    del noisy, variances  # on many leaves they are a seventh of what a release holds
     low = _bounds(fit, below, tree.first_child)
     fit[-1] = max(fit[-1], low[-1])
     if settled is not None:

@@ -558,7 +558,14 @@ def uncrossed_nodes(
     array([False, False, False, False,  True, False, False])
     """
     if labels is None:
-        whole: BoolArray = tree.ends - tree.starts == tree.leaves
-        return tree.by_row(whole & ~private.any())
+        # Only the root holds all leaves, and what hangs alone below it: the leaves of
+        # other nodes, two numbers each that a tree would keep, need not be known.
+        whole = np.zeros(tree.nodes, dtype=np.bool_)
+        node = -1 if private.any() else tree.nodes - 1
+        while node >= 0:
+            whole[node] = True
+            begin, end = tree.first_child[node], tree.first_child[node + 1]
+            node = begin if end - begin == 1 else -1
+        return tree.by_row(whole)
     labels = np.ascontiguousarray(labels, dtype=np.int64)
     return tree.by_row(_uncrossed(labels, private, tree.leaf_nodes, tree.first_child))

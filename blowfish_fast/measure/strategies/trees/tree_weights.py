@@ -55,6 +55,9 @@ FEW_SWEEPS = 6
 FEW_PIECES = 2**12
 # Below, threads cost more than a fan-out takes.
 FEW_WORK = 2**11
+# Trees that are tuned at the same time have so many leaves together, where they are
+# more than two; and on more leaves than the second they are tuned one by one.
+MOST_TUNED, MOST_PAIRED = 2**19, 2**22
 FLOOR = 0.05
 """Default weight that every leaf of a tuned tree has at least."""
 
@@ -347,7 +350,8 @@ def _best_tuned(
             return start
         return _swept(form, listed, leaves, start, root_exact)
 
-    each = map if work <= FEW_WORK else _in_threads
+    at_once = 1 if work <= FEW_WORK else trees_at_once(leaves)
+    each = map if at_once == 1 else partial(_in_threads, at_once)
     best = min(each(scaled, choices), key=lambda tuned_weights: tuned_weights.objective)
     if not try_levels:
         best = _or_equal_levels(form, leaves, best, root_exact)
@@ -422,12 +426,25 @@ def _few_queries(form: Implicit) -> Fractions:
     return Fractions(each, share, each, share)
 
 
+def trees_at_once(leaves: int) -> int:
+    """Return how many trees over so many leaves are tuned at a time, at most.
+
+    Each takes memory in proportion to its leaves, so that what a release declares would
+    else depend on the number of cores.
+    """
+    if leaves > MOST_PAIRED:
+        return 1
+    return max(2, MOST_TUNED // leaves)
+
+
 def _in_threads(
-    work: Callable[[tuple[int, bool]], TunedWeights], choices: list[tuple[int, bool]]
+    at_once: int,
+    work: Callable[[tuple[int, bool]], TunedWeights],
+    choices: list[tuple[int, bool]],
 ) -> list[TunedWeights]:
     if len(choices) == 1:
         return [work(choices[0])]
-    with ThreadPoolExecutor(usable_cores(len(choices))) as pool:
+    with ThreadPoolExecutor(usable_cores(min(at_once, len(choices)))) as pool:
         return list(pool.map(work, choices))
 
 
