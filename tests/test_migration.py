@@ -70,6 +70,36 @@ def test_every_part_shows_foreign_and_own_lines(package: str) -> None:
     assert "```python\n>>> " in part
 
 
+@pytest.mark.parametrize("package", ["Tumult Analytics", "SmartNoise"])
+def test_what_is_only_shown_can_be_read_and_stands_beside_lines_that_run(
+    package: str,
+) -> None:
+    (part,) = re.findall(
+        rf"^## {package}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE
+    )
+    shown = re.findall(r"^```text\n(.*?)^```$", part, re.DOTALL | re.MULTILINE)
+    assert [block.splitlines()[0] for block in shown] == [f"# {package}"]
+    ast.parse(shown[0])
+    assert "```python\n>>> " in part
+    # Each row names something of theirs, and something of ours that is there.
+    ours = [row.split("|")[2] for row in part.splitlines() if row.startswith("|")][2:]
+    names = re.findall(r"`((?:\w+\.)?\w+)(?=[(`])", " ".join(ours))
+    assert len(names) >= 5
+    for name in names:
+        assert _is_ours(name), name
+
+
+def _is_ours(name: str) -> bool:
+    """Tell whether a word of the page is a name of this package."""
+    import blowfish_fast as bf
+
+    home, _, own = name.rpartition(".")
+    made = {"release": bf.HistogramRelease, "a": bf.HistogramRelease, "bf": bf}
+    made |= {"policy": bf.policies.Policy}
+    homes = [made.get(home, getattr(bf, home, None))] if home else [bf, bf.policies]
+    return any(hasattr(home, own) for home in homes)
+
+
 def test_a_wrong_comment_is_noticed() -> None:
     assert run("# a package\ntotal = 1 + 1\ntotal  # 2\n", {}) == 1
     with pytest.raises(AssertionError, match="total"):

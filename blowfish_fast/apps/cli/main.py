@@ -92,7 +92,7 @@ HOMES = {
     "version": "warmup",
 }
 """Modules of the commands that share one."""
-ONE_COMMAND, WHOLE_WARMUP = "10 to 30 s of a core", "some minutes of a core"
+ONE_COMMAND, WHOLE_WARMUP = "10 to 30 s of a core", "two minutes of a core"
 """How long the kernels of one command, and those of all, take to compile."""
 ORDER = [name for commands in PANELS.values() for name in commands]
 
