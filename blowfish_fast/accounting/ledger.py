@@ -53,7 +53,7 @@ from blowfish_fast.workloads import Workload
 from .composition import Region, check_regions, currency_of, parallel_by_ids
 from .journal import Charge, ChargeOutcome, Journal
 from .recipients import Recipient, keys_beside, read_public_key
-from .refinements import refined_name, refuse_refinement
+from .refinements import refined_name, refinement_due, refuse_refinement
 from .request import (
     FAILED_DRAW,
     RULES,
@@ -517,20 +517,10 @@ class Ledger(HasBudget):
         >>> float(ledger.spent), finer.guarantee.budget.epsilon
         (0.4, Fraction(2, 5))
         """
-        before = self._journal.find(as_request(request))
-        release = self.replay(request)
-        if before is None or release is None:
-            raise LedgerError(f"there is no stored release {request!r} to make finer")
-        refiner = Refiner(release, epsilon=epsilon, policy=policy)
-        opened = self._recipient() is not None
-        label = as_name(version, "a version")
-        refuse_refinement(before, refiner, label, self.currency, opened=opened)
-        terms = self._terms()
-        check_policy(refiner, terms.policy)
-        parts = [RequestPart(refiner, data)]
+        before, refiner = self._refiner(request, epsilon, version, policy)
         (answer,) = self._settle(
-            parts,
-            terms,
+            [RequestPart(refiner, data)],
+            self._terms(),
             refined_name(request, refiner) if name is None else name,
             rng,
             None,
@@ -541,6 +531,54 @@ class Ledger(HasBudget):
             refines=before,
         )
         return answer
+
+    def price_of_refinement(
+        self,
+        request: str,
+        *,
+        epsilon: Any,
+        version: str,
+        policy: Policy | None = None,
+    ) -> Fraction:
+        """Say what `refine` would charge, from public values. Free; nothing is drawn.
+
+        Parameters
+        ----------
+        request : str
+            The name of the stored release.
+        epsilon : number
+            What the chain would cost in all.
+        version : str
+            The label of the content of the data.
+        policy : Policy, optional
+            As for `refine`.
+
+        Returns
+        -------
+        Fraction
+            The difference to what the chain has cost so far.
+
+        Raises
+        ------
+        LedgerError, PrivacyError, BudgetError
+            Where `refine` would refuse, but for what is left of the budget.
+        """
+        before, refiner = self._refiner(request, epsilon, version, policy)
+        return refinement_due(before, refiner, self.currency)
+
+    def _refiner(
+        self, request: str, epsilon: Any, version: str, policy: Policy | None
+    ) -> tuple[Charge, Refiner]:
+        """Return what is made finer and by what, if Lemma CO13 covers it."""
+        before = self._journal.find(as_request(request))
+        release = self.replay(request)
+        if before is None or release is None:
+            raise LedgerError(f"there is no stored release {request!r} to make finer")
+        refiner = Refiner(release, epsilon=epsilon, policy=policy)
+        check_policy(refiner, self._terms().policy)
+        opened = self._recipient() is not None
+        refuse_refinement(before, refiner, version, self.currency, opened=opened)
+        return before, refiner
 
     def certify(
         self,
@@ -1169,7 +1207,9 @@ class Ledger(HasBudget):
                 recipient.seal(secret, name)
             report("drawing")
             # From here to the store nobody is told anything.
-            pending = PendingDraw(charge, parts, content["snapshot"], secret)
+            pending = PendingDraw(
+                charge, parts, content["snapshot"], secret, content.get("version")
+            )
             drawn = self._draw(pending, rng)
             (first,) = self._keep([pending], [drawn], named=request is not None)
         except BaseException as problem:
@@ -1207,7 +1247,7 @@ class Ledger(HasBudget):
             answers = draw_parts(pending.parts, rng, pending.secret)
             for answer in answers:
                 # Of this draw: an attempt that broke off may have read older data.
-                say_version(answer, pending.label)
+                say_version(answer, pending.label, pending.version)
                 self._paid[answer] = pending.charge
             # In memory: a draw that is not stored yet may be drawn again, so a crash
             # must not leave it behind in some temporary file.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from blowfish_fast.errors import BudgetError, LedgerError, PrivacyError
 from blowfish_fast.mechanisms.around_releases.refiner import Refiner
 
 from .composition import Currency
 from .journal import Charge
+from .request import as_name
 
 
 def refined_name(request: str, refiner: Refiner) -> str:
@@ -31,8 +33,29 @@ def refined_name(request: str, refiner: Refiner) -> str:
     return f"{request} at {short if Fraction(short) == amount else amount}"
 
 
+def refinement_due(before: Charge, refiner: Refiner, currency: Currency) -> Fraction:
+    """Return what a finer release costs beside what its chain has cost already.
+
+    Parameters
+    ----------
+    before : Charge
+        The charge of the stored release.
+    refiner : Refiner
+        What would make it finer.
+    currency : Currency
+        What the ledger counts.
+
+    Returns
+    -------
+    Fraction
+        The difference, in whole units of the ledger.
+    """
+    level = int(before.content.get("level", before.cost))
+    return currency.amount(currency.charged(refiner.budget.amount) - level)
+
+
 def refuse_refinement(
-    before: Charge, refiner: Refiner, version: str, currency: Currency, *, opened: bool
+    before: Charge, refiner: Refiner, version: Any, currency: Currency, *, opened: bool
 ) -> None:
     """Refuse what Lemma CO13 does not cover.
 
@@ -59,17 +82,20 @@ def refuse_refinement(
         If it would be no finer.
     """
     content = before.content
+    label = as_name(version, "a version")
+    # A later attempt under the same charge may have drawn from other counts.
+    drawn_from = refiner.release_details.get("version")
     if currency.power != 1:
         raise PrivacyError(
             "a ledger in rho charges no differences of pure releases: they are no "
             "prices. Nothing was charged"
         )
-    if content.get("version") != version:
+    if drawn_from != label:
         raise LedgerError(
             "a release is made finer with the very counts that it was drawn from, and "
-            f"{before.request!r} was stored with version={content.get('version')!r}; "
+            f"{before.request!r} was stored with version={drawn_from!r}; "
             "nothing was charged",
-            received=f"version={version!r}",
+            received=f"version={label!r}",
         )
     if refiner.policy.person_rule is not None:
         raise PrivacyError(

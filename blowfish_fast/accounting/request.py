@@ -107,6 +107,8 @@ class NamedRequest(NamedTuple):
         A public label of the version of the data.
     vouched : bool
         Your word for parts of the question from outside the package.
+    version : str, optional
+        A public label of the content of the data, as for `Ledger.release`.
     """
 
     mechanism: Mechanism
@@ -115,6 +117,7 @@ class NamedRequest(NamedTuple):
     note: Mapping[str, Any] | None = None
     snapshot: str | None = None
     vouched: bool = False
+    version: str | None = None
 
 
 class PendingDraw(NamedTuple):
@@ -130,12 +133,15 @@ class PendingDraw(NamedTuple):
         The version of the data.
     secret : DrawSecret or None
         The key that the noise comes from, where a recipient may open it later.
+    version : str or None
+        The label of the content of these very data.
     """
 
     charge: Charge
     parts: list[RequestPart]
     label: str
     secret: DrawSecret | None
+    version: str | None
 
 
 class DrawnAnswers(NamedTuple):
@@ -666,7 +672,7 @@ def as_name(name: Any, what: str) -> str:
     return str(name)
 
 
-def say_version(answer: Release, label: str) -> None:
+def say_version(answer: Release, label: str, version: str | None = None) -> None:
     """Note in an answer that was drawn just now which version of the data it is of.
 
     Parameters
@@ -674,9 +680,12 @@ def say_version(answer: Release, label: str) -> None:
     answer : Release
         The answer.
     label : str
-        The version.
+        The snapshot.
+    version : str, optional
+        The label of their content; None where nobody knows it.
     """
-    details = MappingProxyType({**answer.details, "as_of": label})
+    content = {} if version is None else {"version": version}
+    details = MappingProxyType({**answer.details, "as_of": label, **content})
     object.__setattr__(answer, "details", details)
 
 
@@ -806,6 +815,8 @@ def settle_together(
         name = request.request
         asked = [RequestPart(request.mechanism, request.data)]
         content = described_request(asked, None, request.note, request.snapshot)
+        if request.version is not None:
+            content["version"] = as_name(request.version, "a version")
         if name in charges:
             check_same(charges[name], content, ledger.currency)
         if name not in charges or charges[name].state == "reserved":
@@ -836,7 +847,11 @@ def settle_together(
             charges[charge.request] = charge
         pending = [
             PendingDraw(
-                charges[name], asked, contents[name]["snapshot"], secrets.get(name)
+                charges[name],
+                asked,
+                contents[name]["snapshot"],
+                secrets.get(name),
+                contents[name].get("version"),
             )
             for name, asked in parts.items()
             if charges[name].state == "reserved"

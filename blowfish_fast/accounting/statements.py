@@ -256,6 +256,8 @@ class Entry(HasBudget):
         What was noted with the charge.
     snapshot : str, default ''
         Which state of the data was asked.
+    version : str, default ''
+        The label of the content of the data, where one was stated.
     """
 
     number: int
@@ -269,6 +271,7 @@ class Entry(HasBudget):
     analyst: str | None = None
     note: dict[str, Any] | None = None
     snapshot: str = ""
+    version: str = ""
 
     @classmethod
     @malformed_as(LedgerError, "an entry of the ledger is damaged: it must name parts")
@@ -301,6 +304,7 @@ class Entry(HasBudget):
             analyst=charge.content.get("analyst"),
             note=charge.content.get("note"),
             snapshot=str(charge.content.get("snapshot", "")),
+            version=str(charge.content.get("version", "")),
         )
 
     def to_dict(self) -> dict[str, Any]:

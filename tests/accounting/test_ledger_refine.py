@@ -11,6 +11,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.accounting.recipients import make_recipient_keys
 from blowfish_fast.accounting.refinements import refuse_refinement
+from blowfish_fast.accounting.request import say_version
 from blowfish_fast.errors import (
     BudgetError,
     EpsilonError,
@@ -163,11 +164,12 @@ def test_what_paid_for_a_choice_too_is_not_made_finer():
     parts = [(rough("0.5", small), counts)]
     ledger.release_disjoint(parts, request="disjoint")
     charge = ledger._journal.find("disjoint")
-    charge.content["version"] = "v1"
+    release = ledger.replay("disjoint")
+    say_version(release, "today", "v1")
     with pytest.raises(PrivacyError, match="something else"):
         refuse_refinement(
             charge,
-            Refiner(ledger.replay("disjoint"), epsilon=1),
+            Refiner(release, epsilon=1),
             "v1",
             ledger.currency,
             opened=False,
@@ -186,6 +188,7 @@ def test_rho_persons_and_auditors_are_refused(tmp_path):
     charge = ledger._journal.find("first")
     cells = bf.policies.AddRemove(bf.Domain(3))
     release = rough(1, cells).release([1, 2, 3], rng=1)
+    say_version(release, "today", "v1")
     with pytest.raises(PrivacyError, match="records of a person"):
         refuse_refinement(
             charge,
@@ -282,3 +285,38 @@ def test_the_rates_of_a_chain_never_fall():
     measured = after.measured
     assert (after.variances < before.variances)[measured].all()
     assert np.array_equal(measured, before.measured)
+
+
+def test_the_price_of_a_finer_release_is_what_is_charged(ledger):
+    terms = {"epsilon": "0.4", "version": "v1"}
+    price = ledger.price_of_refinement("first", **terms)
+    before = ledger.spent
+    ledger.refine("first", COUNTS, **terms)
+    assert ledger.spent - before == price == Fraction("0.3")
+    with pytest.raises(LedgerError, match="the very counts"):
+        ledger.price_of_refinement("first", epsilon=1, version="v2")
+
+
+def test_a_later_attempt_on_other_counts_is_not_made_finer(ledger, monkeypatch):
+    """Planted: the log knows the content that the first attempt was about, alone."""
+
+    def broken(*_, **__):
+        raise OSError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "_keep", broken)
+        with pytest.raises(OSError, match="no room"):
+            ledger.release(rough(), COUNTS, "second", version="v1")
+    ledger.release(rough(), COUNTS + 1, "second", version="v2")
+    assert ledger.entry("second").version == "v1"
+    for version in ("v1", "v2"):
+        expected = ledger.replay("second").details["version"] == version
+        if expected:
+            ledger.refine("second", COUNTS + 1, epsilon=1, version=version)
+        else:
+            with pytest.raises(LedgerError, match="the very counts"):
+                ledger.refine("second", COUNTS, epsilon=1, version=version)
+    assert ledger.spent == Fraction("1.1")
+    together = [(rough(), COUNTS, "third", None, None, False, "v3")]
+    (release,) = ledger.release_together(together)
+    assert release.details["version"] == ledger.entry("third").version == "v3"

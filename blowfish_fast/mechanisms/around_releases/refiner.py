@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -79,6 +80,11 @@ class Refiner(Mechanism):
     def measurement(self) -> Measurement:
         """What was published before."""
         return self._release.measurements[0]
+
+    @property
+    def release_details(self) -> Mapping[str, Any]:
+        """What the earlier release says of itself."""
+        return self._release.details
 
     @property
     def measured_cost(self) -> Fraction:
