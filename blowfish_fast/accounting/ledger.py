@@ -513,6 +513,8 @@ class Ledger(HasBudget):
         >>> ledger = bf.Ledger(epsilon=1, policy=policy)
         >>> rough = bf.Laplace(policy, epsilon="0.1")
         >>> first = ledger.release(rough, [50, 40, 30], "March", version="v1")
+        >>> float(ledger.price_of_refinement("March", epsilon="0.4", version="v1"))
+        0.3
         >>> finer = ledger.refine("March", [50, 40, 30], epsilon="0.4", version="v1")
         >>> float(ledger.spent), finer.guarantee.budget.epsilon
         (0.4, Fraction(2, 5))
@@ -564,6 +566,7 @@ class Ledger(HasBudget):
             Where `refine` would refuse, but for what is left of the budget.
         """
         before, refiner = self._refiner(request, epsilon, version, policy)
+        check_room([RequestPart(refiner, None)])
         return refinement_due(before, refiner, self.currency)
 
     def _refiner(

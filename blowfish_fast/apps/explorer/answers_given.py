@@ -282,10 +282,16 @@ def answer_read(
         if told["holds"] == "any"
         else "for a question that was not chosen by looking at earlier answers"
     )
+    paid = "paid" in told
+    words = (
+        f"With {source.budget.words()}, for the rest of the price: the noise of an "
+        "earlier answer was lowered."
+        if paid
+        else "Free: it follows from an answer that was paid for."
+    )
     promise = (
         f"{who} within {cost.alpha:g} of the true ones{_counted(layout)}, but for a "
-        f"probability of {cost.beta:g}, {chosen}. Free: it follows from an answer that "
-        "was paid for."
+        f"probability of {cost.beta:g}, {chosen}. {words}"
     )
     return Answer(
         question=layout.plain,
@@ -294,8 +300,8 @@ def answer_read(
         intervals=intervals,
         intervals_hold="truth",
         confidence=1.0 - cost.beta,
-        budget=noted.budget,
-        mechanism="read",
+        budget=source.budget if paid else noted.budget,
+        mechanism=source.mechanism if paid else "read",
         promise=promise,
         request=noted.request,
         replayed=replayed,

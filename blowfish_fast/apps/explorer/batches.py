@@ -178,17 +178,20 @@ def _released_together(
     requests = []
     for waiting in fresh:
         mechanism = waiting.planned.mechanism
+        version = explorer.content_label()
+        data = explorer._counted(waiting.planned)
         note = explorer._note({"question": waiting.asked.model_dump(mode="json")})
         if waiting.entry is not None:
             note = dict(waiting.entry.note or {})
         requests.append(
             NamedRequest(
                 mechanism,
-                explorer._counted(waiting.planned),
+                data,
                 waiting.name,
                 note,
                 explorer.table.snapshot,
                 mechanism.name in explorer.vouched,
+                explorer.content_since(version),
             )
         )
     names = [waiting.name for waiting in fresh]

@@ -79,6 +79,8 @@ class Database:
         self._lock = threading.Lock()
         self._away = False
         self._compiled: OrderedDict[int, _PreparedQuery] = OrderedDict()
+        self._opened_as: str | None = None
+        self._digested: tuple[str, str] = ("", "")
 
     @classmethod
     def connect(cls, source: Any) -> Database:
@@ -363,6 +365,37 @@ class Database:
         """
         return self._source.version()
 
+    @property
+    def has_content(self) -> bool:
+        """Whether `content` can tell one: files can, databases and connections not."""
+        return bool(self._source.files)
+
+    def content(self) -> str | None:
+        """Return a digest of the content of the files that hold the records.
+
+        Files are read again when their sizes or times change. The digest is as private
+        as the records are: whoever guesses them could compare.
+
+        Returns
+        -------
+        str or None
+            SHA-256 of what is counted. None where no files are watched, or where they
+            changed since they were read.
+        """
+        state = self._source.version()
+        if state is None:
+            return None
+        if self._source.unchanging:
+            self.check_reachable()
+            if state != self._opened_as:
+                return None
+        if state != self._digested[0]:
+            digest = self._source.digest()
+            if self._source.version() != state:
+                return None
+            self._digested = state, digest
+        return self._digested[1]
+
     @staticmethod
     def _disconnect(*backends: Any) -> None:
         for backend in backends:
@@ -440,6 +473,7 @@ class Database:
 
     def _opened(self) -> Any:
         try:
+            self._opened_as = self._source.version()
             opened = self._source.open()
             self._away = False
             return opened

@@ -45,14 +45,13 @@ from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.file import Release
 
 from .amounts import answers_of_rows
-from .answers_given import Answer, accuracy_words, answer_from, answer_read
+from .answers_given import Answer, answer_from, answer_read
 from .batches import FailedAnswer, batched_outcomes
 from .catalog import TableSpec, as_table
 from .engines import Database
-from .frequent import threshold_words
 from .layout import lay_out
 from .past_answers import RULE, KnownAnswer, PastAnswers
-from .planning import SAMPLES, Plan, Planner, Shape, gain_words
+from .planning import SAMPLES, Plan, Planner, Shape
 from .questions import (
     Accuracy,
     FrequentQuestion,
@@ -60,6 +59,9 @@ from .questions import (
     read_question,
     read_spending,
 )
+from .remembered.content_labels import ContentLabels
+from .remembered.explaining import explained
+from .remembered.refining import Refining, refusal
 from .same_question import canonical, in_asked_order, request_name
 from .truncation import LOSS, loss_name, plain_loss, true_losses
 
@@ -176,6 +178,9 @@ class Explorer:
             self._check_columns(self.table)
         self.planner = Planner(self.ledger.currency, samples, self.vouched)
         self._past = PastAnswers(self.ledger)
+        self.refining = Refining(self, self._past)
+        """Makes stored answers finer."""
+        self._labels = ContentLabels(self.engine, self.ledger.path)
 
     def _check_columns(self, table: TableSpec) -> None:
         """Hold the description against the columns, once the database is there."""
@@ -308,46 +313,14 @@ class Explorer:
             The chosen mechanism, the currency and the cost (0 for an answer that is
             stored, or read from stored ones), what remains now and afterwards, why it
             was chosen, what the same accuracy costs without policies, and every
-            candidate. "how" is "stored", "read", "public" or "fresh"; "known" says
-            within which alpha stored answers tell these numbers already, free, and
-            since when; "price_alone" is what the answer costs without them. "accuracy"
-            is what is promised of the numbers, in the words that the answer will have.
+            candidate. "how" is "stored", "read", "refine", "public" or "fresh"; "known"
+            says within which alpha stored answers tell these numbers already, free, and
+            since when; "price_alone" is what the answer costs without them, and
+            "price_missing" what the rest costs where one of them is made finer; None,
+            with the reason as "not_finer", where none is. "accuracy" is what is
+            promised of the numbers, in the words that the answer will have.
         """
-        asked = read_question(question)
-        plan = self.plan(asked)
-        remaining = self.remaining(analyst)
-        earlier = self._earlier(asked)
-        # By the log alone: it does not say whether the stored outcome is a failure.
-        stored = earlier is not None and earlier.state == "stored"
-        lists = isinstance(plan.layout.question, FrequentQuestion)
-        reading = None if plan.free else self.known(asked, analyst)
-        reads = reading is not None and _suffices(asked, reading)
-        cost = Fraction(0) if stored or reads else plan.cost
-        how = "stored" if stored else "public" if plan.free else "fresh"
-        if reads and how == "fresh":
-            how = "read"
-        without = self.planner.without_policies(self.table, plan.layout.question)
-        return {
-            "mechanism": plan.mechanism.name,
-            "currency": self.ledger.currency.name,
-            "cost": float(cost),
-            "free": plan.free,
-            "answered_before": stored,
-            "remaining": float(remaining),
-            "remaining_after": float(remaining - cost) if cost <= remaining else None,
-            "affordable": cost <= remaining,
-            "why": self._why(plan, how),
-            "how": how,
-            "known": None if reading is None else _told(reading),
-            "price_alone": float(plan.cost),
-            "accuracy": None if plan.free else accuracy_words(plan.layout),
-            "without_policy": None if without is None else float(without),
-            "gain": gain_words(plan, without),
-            "candidates": plan.candidates,
-            "axes": _in_order(plan.layout.described, asked.axes),
-            "queries": 1 if lists else _numbers_of(plan),
-            "policy": plan.layout.policy_words,
-        }
+        return explained(self, read_question(question), analyst)
 
     def accuracy(
         self, question: Any, *, beta: float = 0.05, scope: str = "simultaneous"
@@ -490,15 +463,14 @@ class Explorer:
             self._refuse_other_question(entry, form, request)
             name = entry.request
         elif request is None and not self.closed:
-            reading = self._sufficient_reading(form, analyst)
-            answer = reading and self._answer_from_past(reading, asked, name, analyst)
-            if answer is not None:
-                return answer
-        if entry is not None and entry.state == "stored":
-            past = self._answer_read(entry, asked, replayed=True)
+            past = self._outcome_of_past(asked, form, name, analyst)
             if past is not None:
-                self._note_receipt(entry, asked, analyst)
                 return past
+        if entry is not None and entry.state == "stored":
+            again = self._answer_read(entry, asked, replayed=True)
+            if again is not None:
+                self._note_receipt(entry, asked, analyst)
+                return again
         # What was charged is answered, also where it would take too long today.
         plan = self.planner.plan(self.table, form, limited=entry is None)
         note = self._note({"question": asked.model_dump(mode="json")})
@@ -632,17 +604,53 @@ class Explorer:
             # Whoever states a budget wants fresh noise.
             return None
         reading = self._past.read(self.table, form, analyst)
-        return reading if reading is not None and _suffices(form, reading) else None
+        return reading if reading is not None and reading.suffices(form) else None
+
+    def _outcome_of_past(
+        self, asked: Question, form: Question, name: str, analyst: str | None
+    ) -> Answer | FailedAnswer | None:
+        """Answer from stored answers, or from one that is made finer; None if neither.
+
+        What is cheaper follows from the public transcript.
+        """
+        reading = self._sufficient_reading(form, analyst)
+        if reading is not None:
+            return self._answer_from_past(reading, asked, name, analyst)
+        if self.table.snapshot is None:
+            return None
+        plan = self.planner.plan(self.table, form)
+        finer = None if plan.free else self.refining.plan(form, analyst)
+        if finer is None or finer.cost >= plan.cost:
+            return None
+        try:
+            reading = self.refining.buy(finer, plan.layout, analyst)
+        except FailedDrawError:
+            charged = self.ledger.entry(finer.name)
+            assert charged is not None, "a failed draw without a charge"
+            return FailedAnswer(finer.name, charged.budget, False)
+        except LedgerError:
+            again = self.refining.plan(form, analyst)
+            if again is not None and again.chain == finer.chain:
+                raise
+            # Somebody made it finer just now: what is missing has another price.
+            return self.outcome(asked, analyst=analyst)
+        paid = {"paid": finer.name}
+        return self._answer_from_past(reading, asked, name, analyst, paid)
 
     def _answer_from_past(
-        self, reading: KnownAnswer, asked: Question, name: str, analyst: str | None
+        self,
+        reading: KnownAnswer,
+        asked: Question,
+        name: str,
+        analyst: str | None,
+        paid: Mapping[str, str] | None = None,
     ) -> Answer | None:
         """Answer from stored answers and note it; None if it was charged meanwhile."""
         plain = {
             "values": reading.values.tolist(),
             "half_widths": reading.half_widths.tolist(),
         }
-        how = {"rule": RULE, "holds": reading.holds, "by": reading.by}
+        how = {"rule": RULE, "holds": reading.holds, "by": reading.by, **(paid or {})}
         note = self._note({"question": asked.model_dump(mode="json")})
         entry = self.ledger.keep_reading(
             name,
@@ -693,6 +701,7 @@ class Explorer:
         table = plan.layout.table
         self._check_unchanged()
         self._check_columns(table)
+        version = self.content_label()
         data = self._counted(plan)
         of: dict[str, Any] = {
             "request": name,
@@ -703,7 +712,37 @@ class Explorer:
         }
         if self.people is not None:
             return self.people.release(table.name, mechanism, data, **of)
-        return self.ledger.release(mechanism, data, **of)
+        return self.ledger.release(
+            mechanism, data, version=self.content_since(version), **of
+        )
+
+    def content_label(self) -> str | None:
+        """Return a label of the content of the records, where answers are made finer.
+
+        Returns
+        -------
+        str or None
+            It tells whether records are the same, and nothing of them. None where
+            nobody knows that, or where it is of no use; see `explain`.
+        """
+        if self.table.snapshot is None or refusal(self) is not None:
+            return None
+        return self._labels.now()
+
+    def content_since(self, label: str | None) -> str | None:
+        """Return a label that `content_label` told before counting, if it still holds.
+
+        Parameters
+        ----------
+        label : str or None
+            What it told.
+
+        Returns
+        -------
+        str or None
+            None if the records may have changed meanwhile.
+        """
+        return label if label is not None and label == self.content_label() else None
 
     def _check_unchanged(self) -> None:
         """Refuse to count a closed table, and records that are others by now."""
@@ -1254,62 +1293,6 @@ class Explorer:
             A "theta" (None for whole records) and its "cost".
         """
         return self.planner.trade_off(self.table, read_question(question), thetas)
-
-    @staticmethod
-    def _why(plan: Plan, how: str) -> str:
-        if how == "read":
-            led = getattr(plan.layout.question.cost, "chosen", True)
-            rest = "even if they led" if led else "as by your word they did not lead"
-            return (
-                "earlier answers tell these numbers within this error already, "
-                f"{rest} to the question"
-            )
-        if how == "stored":
-            return "this very question was answered before; the answer is kept"
-        if plan.free:
-            return (
-                "no edge of the policy changes these numbers, so they are public: "
-                "exact, and free"
-            )
-        if isinstance(plan.layout.question, FrequentQuestion):
-            return threshold_words(plan.mechanism)
-        name = plan.mechanism.name
-        if not isinstance(plan.layout.question.cost, Accuracy):
-            return f"{name} spends the budget that was stated"
-        chosen = plan.candidates[0]["name"]
-        named = name if chosen == name else f"{chosen}, a strategy of {name},"
-        fit = sum(not candidate.get("reason") for candidate in plan.candidates)
-        return (
-            f"{named} needs the least {plan.mechanism.budget.currency} of {fit} "
-            "mechanisms and strategies that promise this accuracy"
-        )
-
-
-def _suffices(asked: Question, reading: KnownAnswer) -> bool:
-    """Return whether what stored answers tell is as accurate as was asked for."""
-    return isinstance(asked.cost, Accuracy) and reading.alpha <= asked.cost.alpha
-
-
-def _told(reading: KnownAnswer) -> dict[str, Any]:
-    """Return what is known already, as plain data."""
-    return {
-        "alpha": reading.alpha,
-        "as_of": reading.source.time.isoformat(),
-        "sources": [reading.source.request],
-        "holds": reading.holds,
-    }
-
-
-def _in_order(axes: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
-    """Return the axes of a plan in the order in which they were asked for."""
-    if len(axes) < 2:
-        return axes
-    return sorted(axes, key=lambda axis: names.index(axis["attribute"]))
-
-
-def _numbers_of(plan: Plan) -> int:
-    """Return how many numbers an answer has; two queries stand behind a mean."""
-    return plan.workload.queries // (2 if plan.work.amounts else 1)
 
 
 def _true_answer(plan: Plan, counts: IntArray) -> FloatArray:

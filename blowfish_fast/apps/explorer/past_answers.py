@@ -26,7 +26,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ from .questions import (
 )
 from .same_question import canonical
 
-RULE = 1
+RULE = 2
 """Which rule an answer was read by; the log keeps it beside the numbers."""
 MOST_TRIED = 16
 """Sources that are held against one question: those that cost most come first."""
@@ -70,6 +71,10 @@ MOST_WORK = 2**22
 """Numbers of queries times bins that are written down for one source."""
 LEAST_MISS = 1e-290
 """Probabilities below this have no half-widths in double precision."""
+
+OWN_SHARE = 0.25
+"""The part of beta that the numbers which a source was drawn for have among them, where
+its noise may be lowered later."""
 
 NO_COUNTS = ("frequent", "sum", "mean", "share")
 """Kinds of questions whose answers are no counts of bins."""
@@ -119,6 +124,21 @@ class KnownAnswer(NamedTuple):
     def alpha(self) -> float:
         """How far any of the answers may be off."""
         return float(self.half_widths.max(initial=0.0))
+
+    def suffices(self, asked: Question) -> bool:
+        """Return whether it is as accurate as a question asks for.
+
+        Parameters
+        ----------
+        asked : Question
+            The question.
+
+        Returns
+        -------
+        bool
+            False for one that states a budget: it wants fresh noise.
+        """
+        return isinstance(asked.cost, Accuracy) and self.alpha <= asked.cost.alpha
 
 
 def boxed_queries(layout: Layout) -> BoxedQueries:
@@ -290,11 +310,18 @@ def log_family(layout: Layout) -> float:
 
 @dataclass(frozen=True)
 class PastRelease:
-    """A source: a stored release, its bins, and its place in the public order."""
+    """A source: a stored release and its bins.
+
+    `level` is how far its noise was lowered, on a public grid (``refining``); None
+    where it never can be. `level_chosen` says whether earlier answers may have led to
+    that.
+    """
 
     entry: Entry
     layout: Layout
     release: HistogramRelease
+    level: int | None = None
+    level_chosen: bool = False
 
     def read(self, asked: Layout, cost: Accuracy, place: int) -> KnownAnswer | None:
         """Return what the source says about a question; None if it cannot.
@@ -308,6 +335,7 @@ class PastRelease:
         place : int
             Which of the sources that may be read this is, from 1 on: the k-th one may
             miss with beta / (k (k + 1)), so that all of them together miss with beta.
+            Level i of it may miss with the part 1 / ((i + 1) (i + 2)) of that.
 
         Returns
         -------
@@ -323,12 +351,15 @@ class PastRelease:
         readings = []
         stated = self.layout.question.cost
         terms = self._terms(rows, cost)
-        if terms is not None and isinstance(stated, Accuracy):
-            half = np.asarray(terms * stated.alpha, dtype=np.float64)
+        promised = stated.alpha if isinstance(stated, Accuracy) else math.inf
+        if self.level and terms is not None:
+            promised = self._own_alpha(cost, place)
+        if terms is not None and math.isfinite(promised):
+            half = np.asarray(terms * promised, dtype=np.float64)
             readings.append(KnownAnswer(values, half, self.entry, "any", "sum"))
         half_widths = self._noise(rows, cost, place)
         if half_widths is not None:
-            holds: Holds = "any" if cost.chosen else "fixed"
+            holds: Holds = "any" if self._may_be_chosen(cost) else "fixed"
             readings.append(
                 KnownAnswer(values, half_widths, self.entry, holds, "noise")
             )
@@ -336,6 +367,8 @@ class PastRelease:
 
     def _terms(self, rows: FloatArray, cost: Accuracy) -> IntArray | None:
         """Return of how many promised numbers queries are sums, where that counts."""
+        if self.level:
+            return terms_of(self.layout, rows) if self._may_be_chosen(cost) else None
         stated = self.layout.question.cost
         if not isinstance(stated, Accuracy) or stated.beta > cost.beta:
             return None
@@ -347,11 +380,41 @@ class PastRelease:
         return terms if alone and terms.max(initial=0) <= 1 else None
 
     def _noise(self, rows: FloatArray, cost: Accuracy, place: int) -> FloatArray | None:
-        """Return half-widths by the law of the noise, or None."""
-        if cost.chosen:
-            spent = log_family(self.layout) + math.log(place) + math.log(place + 1)
+        """Return half-widths by the law of the noise, or None: Lemmas PA3, PA5, PA8."""
+        if self._may_be_chosen(cost):
+            spent = log_family(self.layout) + self._shared(place)
+            if self.level is not None:
+                spent -= math.log1p(-OWN_SHARE)
         else:
             spent = math.log(len(rows)) if cost.scope == "simultaneous" else 0.0
+        return self._widths(rows, cost, spent)
+
+    def _may_be_chosen(self, cost: Accuracy) -> bool:
+        """Return whether noise may have led to the question, or to the level."""
+        return cost.chosen or self.level_chosen
+
+    def _own_alpha(self, cost: Accuracy, place: int) -> float:
+        """Return how far all numbers that the source was drawn for may be off: PA8.
+
+        They were fixed before its noise, whatever is asked later, and have a share of
+        beta of their own.
+        """
+        own = rows_over(self.layout, self.layout)
+        if own is None:
+            return math.inf
+        spent = math.log(len(own)) + self._shared(place) - math.log(OWN_SHARE)
+        half_widths = self._widths(own, cost, spent)
+        return math.inf if half_widths is None else float(half_widths.max())
+
+    def _shared(self, place: int) -> float:
+        """Return how much less than beta it may miss with at its level, as a log."""
+        at, level = math.log(place) + math.log(place + 1), self.level
+        return at if level is None else at + math.log((level + 1) * (level + 2))
+
+    def _widths(
+        self, rows: FloatArray, cost: Accuracy, spent: float
+    ) -> FloatArray | None:
+        """Return half-widths of rows that miss with beta e^-spent each, or None."""
         miss = cost.beta * math.exp(-spent) if spent < 600.0 else 0.0
         if miss < LEAST_MISS:
             return None
@@ -418,13 +481,13 @@ class PastAnswers:
         touched = {*asked.axes, *(stated.attribute for stated in asked.filters)}
         places = [
             (entry, place)
-            for entry, place in self._readable(table, analyst)
-            if _may_tell(table, entry, touched)
+            for entry, place in self.readable(table, analyst)
+            if may_tell(table, entry, touched)
         ]
         if not places:
             return None
         # By price, not by what they say.
-        places.sort(key=lambda pair: (-pair[0].budget.amount, pair[1]))
+        places.sort(key=lambda pair: (-whole_price(pair[0]), pair[1]))
         # What a source says of a question does not depend on the alpha that is asked
         # for, or on the budget that is stated.
         bins = asked.model_dump_json(exclude={"cost"})
@@ -438,7 +501,7 @@ class PastAnswers:
                 reading = self._readings.get(key)
             if not remembered:
                 layout = layout or lay_out(table, asked)
-                source = self._source(table, entry)
+                source = self.source(table, entry)
                 reading = None if source is None else source.read(layout, cost, place)
                 self._remember(key, reading)
             if reading is not None and (best is None or reading.alpha < best.alpha):
@@ -458,13 +521,26 @@ class PastAnswers:
             while len(self._readings) > MOST_REMEMBERED:
                 self._readings.popitem(last=False)
 
-    def _readable(
+    def readable(
         self, table: TableSpec, analyst: str | None
     ) -> list[tuple[Entry, int]]:
         """Return the charges whose answers somebody may read, with their places.
 
         The place of a charge is its number among those that the rule of the table lets
         her read, oldest first. It never changes, so a source keeps its share of beta.
+        One that was made finer later keeps the place of the first.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table; its `share` says whose answers may be read.
+        analyst : str or None
+            Who asks.
+
+        Returns
+        -------
+        list of (Entry, int)
+            Charges that were paid, answered or not, with their places from 1 on.
         """
         own = table.share == "own"
         with self._lock:
@@ -475,9 +551,14 @@ class PastAnswers:
             told = {(entry.note or {}).get("publishes") for entry in entries}
             hers = {entry.request for entry in entries if entry.analyst == analyst}
         paid = [entry for entry in entries if entry.budget.amount]
-        placed = list(
-            zip(paid, range(skipped + 1, skipped + 1 + len(paid)), strict=True)
-        )
+        numbers = range(skipped + 1, skipped + 1 + len(paid))
+        of = dict(zip((entry.request for entry in paid), numbers, strict=True))
+        firsts = ((entry, refined_as(entry).get("root")) for entry in paid)
+        placed = [
+            (entry, of[root or entry.request])
+            for entry, root in firsts
+            if root is None or root in of
+        ]
         if table.share == "published":
             return [pair for pair in placed if pair[0].request in told | hers]
         return placed
@@ -517,8 +598,21 @@ class PastAnswers:
         listed.skipped += sum(1 for entry in gone if entry.budget.amount)
         del listed.entries[: len(gone)]
 
-    def _source(self, table: TableSpec, entry: Entry) -> PastRelease | None:
-        """Return a stored release with its bins; None if it is no source."""
+    def source(self, table: TableSpec, entry: Entry) -> PastRelease | None:
+        """Return a stored release with its bins; None if it is no source.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table.
+        entry : Entry
+            A charge that `readable` lists.
+
+        Returns
+        -------
+        PastRelease or None
+            None also for a draw that failed.
+        """
         with self._lock:
             if entry.request in self._loaded:
                 self._loaded.move_to_end(entry.request)
@@ -533,13 +627,17 @@ class PastAnswers:
     def _load(self, table: TableSpec, entry: Entry) -> PastRelease | None:
         try:
             release = self._ledger.replay(entry.request)
-            asked = canonical(table, read_question((entry.note or {})["question"]))
+            asked = canonical(table, read_question(_question_of(entry)))
             layout = lay_out(table, asked)
         except BlowfishError:
             # A failed draw is no source, and neither is what is no question any more.
             return None
         if not isinstance(release, HistogramRelease):
             return None
+        level = refined_as(entry).get("level", 0 if entry.version else None)
+        if level:
+            # Half-widths of its level hold however it was reached: Lemma PA8.
+            release = replace(release, fresh=True)
         linear = release.interval_scope == "noise" and release.fresh
         if not linear or len(release.measurements) != 1:
             return None
@@ -547,12 +645,71 @@ class PastAnswers:
         if cells != layout.bins or release.measurements[0].buckets.count != cells:
             # Which questions buckets that were chosen privately fit is no public fact.
             return None
-        return PastRelease(entry, layout, release)
+        chosen = bool(refined_as(entry).get("chosen", False))
+        return PastRelease(entry, layout, release, level, chosen)
 
 
-def _may_tell(table: TableSpec, entry: Entry, touched: set[str]) -> bool:
-    """Return whether a charge was for a stored answer over all touched attributes."""
-    question: dict[str, Any] = (entry.note or {}).get("question") or {}
+def refined_as(entry: Entry) -> dict[str, Any]:
+    """Return what the log says of a charge that made another answer finer.
+
+    Parameters
+    ----------
+    entry : Entry
+        A charge.
+
+    Returns
+    -------
+    dict
+        The "root" of the chain, which one it is finer "of", its "level", whether
+        earlier answers may have led to that ("chosen"), what the chain costs in all as
+        "epsilon", and the "question" of the root. Empty for others.
+    """
+    told: dict[str, Any] = (entry.note or {}).get("refined") or {}
+    return told
+
+
+def _question_of(entry: Entry) -> dict[str, Any]:
+    """Return the question whose bins the answer of a charge has."""
+    told: dict[str, Any] = refined_as(entry) or entry.note or {}
+    question: dict[str, Any] = told.get("question") or {}
+    return question
+
+
+def whole_price(entry: Entry) -> Fraction:
+    """Return what all noise of an answer costs, what was paid before it included.
+
+    Parameters
+    ----------
+    entry : Entry
+        A charge.
+
+    Returns
+    -------
+    Fraction
+        What it cost; of one that was made finer, what the chain cost.
+    """
+    whole = refined_as(entry).get("epsilon")
+    return entry.budget.amount if whole is None else Fraction(whole)
+
+
+def may_tell(table: TableSpec, entry: Entry, touched: set[str]) -> bool:
+    """Return whether a charge was for a stored answer over all touched attributes.
+
+    Parameters
+    ----------
+    table : TableSpec
+        The described table.
+    entry : Entry
+        A charge.
+    touched : set of str
+        The attributes of a question and of its filters.
+
+    Returns
+    -------
+    bool
+        Whether its bins may tell the question.
+    """
+    question = _question_of(entry)
     if entry.state != "stored" or not entry.budget.amount:
         return False
     if question.get("table") != table.name or question["kind"] in NO_COUNTS:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from glob import escape, glob
 from pathlib import Path
@@ -59,6 +60,21 @@ class Source(NamedTuple):
         return (
             "".join(f"{state.st_size}.{state.st_mtime_ns};" for state in states) or None
         )
+
+    def digest(self) -> str:
+        """Return a digest of the names and the content of these files.
+
+        Returns
+        -------
+        str
+            SHA-256 in hexadecimal digits.
+        """
+        whole = hashlib.sha256()
+        for name in sorted(glob(self.files)):
+            with Path(name).open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").digest()
+            whole.update(hashlib.sha256(Path(name).name.encode()).digest() + content)
+        return whole.hexdigest()
 
 
 def read_address(address: str | Path) -> Source:

@@ -483,6 +483,8 @@ def history(
             "analyst": entry.analyst,
             "question": (entry.note or {}).get("question"),
             "epoch": (entry.note or {}).get("epoch"),
+            # The charge of the answer that was made finer for it, listed by itself.
+            "paid": ((entry.note or {}).get("read") or {}).get("paid"),
         }
         for entry in visit.explorer(table).history(
             visit.payer, last=last, before=before

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from blowfish_fast.errors import InputError, PrivacyError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.noise import Scales, rates_at_common_unit
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
 from blowfish_fast.policies import Policy
 from blowfish_fast.policies import from_dict as policy_from_dict
@@ -93,11 +94,33 @@ class Refiner(Mechanism):
         edge = measurement.strategy.cost(policy.unconstrained, measurement.scales)
         return Budget(edge).at_distance(policy.group_size).amount
 
+    @property
+    def law(self) -> Measurement:
+        """The rows with the noise that they would have; their values are nobody's."""
+        (measured,) = self._dry_run.published
+        return measured
+
+    @property
+    def is_level(self) -> bool:
+        """Whether each row would have the rate of a single release at this epsilon.
+
+        Then the law of the noise does not depend on which levels it went through
+        (Lemma RF5). Rates that were rounded up before would stay as they are.
+        """
+        _, (drawn, alone) = rates_at_common_unit(
+            [self.law.scales, self._wanted(self.policy.unconstrained)]
+        )
+        return bool((drawn == alone).all())
+
+    def _wanted(self, policy: Policy) -> Scales:
+        """Return the noise of a single release at this epsilon."""
+        each = self.budget.over(self.policy.group_size)
+        return self.measurement.strategy.scales(policy, each)
+
     def _run(self, private: Handle) -> Outcome:
         measurement = self.measurement
         private.resume(measurement, paid=Budget(self.measured_cost))
-        each = self.budget.over(self.policy.group_size)
-        wanted = measurement.strategy.scales(private.policy, each)
+        wanted = self._wanted(private.policy)
         return Outcome.of(private.refine(measurement, wanted, budget=self.budget))
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:

@@ -35,6 +35,7 @@ TABLE = {
         {"name": "age", "cells": {"start": 0, "stop": 8, "width": 1}},
         {"name": "sex", "levels": ["f", "m"]},
     ],
+    "snapshot": "March",
 }
 POLICIES = [
     {},
@@ -46,7 +47,13 @@ KINDS = [
     {"kind": "histogram", "attribute": "sex"},
     {"kind": "cumulative", "attribute": "age", "width": 2},
 ]
-COSTS = [{"epsilon": 0.25}, {"epsilon": 0.4}, {"alpha": 30, "beta": 0.1}]
+COSTS = [
+    {"epsilon": 0.25},
+    {"epsilon": 0.4},
+    {"alpha": 30, "beta": 0.1},
+    {"alpha": 25, "beta": 0.1, "chosen": False},
+    {"alpha": 20, "beta": 0.1, "chosen": False},
+]
 WHO = [None, "ann", "bob"]
 
 
@@ -76,6 +83,7 @@ class ExplorerMachine(RuleBasedStateMachine):
         self.policies: dict = {}
         self.answers: dict[str, tuple] = {}
         self.receipts: set[tuple[str, str]] = set()
+        self.finer = 0
 
     def open(self, epsilon=None):
         table = None if epsilon is None else TABLE
@@ -120,10 +128,16 @@ class ExplorerMachine(RuleBasedStateMachine):
             assert answer.epsilon == 0
             self.answers[key] = plan.layout.question, answer.values, 0, who
             return
-        left = self.left(who)
+        left, due = self.left(who), plan.cost
+        finer = name is None and told["how"] == "refine"
+        if finer:
+            # The rest of the price: a stored answer is made finer.
+            due = self.explorer.refining.plan(plan.layout.question, who).cost
+            assert due < plan.cost
         if name is None:
-            assert told["affordable"] == (plan.cost <= left)
-        if plan.cost > left or (who is not None and who not in self.granted):
+            assert told["cost"] == float(due)
+            assert told["affordable"] == (due <= left)
+        if due > left or (who is not None and who not in self.granted):
             # The database is not even asked: how long it takes would be told for free.
             with pytest.raises(BudgetError), self.away():
                 self.explorer.ask(question, analyst=who, request=name)
@@ -133,9 +147,11 @@ class ExplorerMachine(RuleBasedStateMachine):
         else:
             answer = self.explorer.ask(question, analyst=who, request=name)
             assert not answer.replayed
-            assert answer.epsilon == plan.cost
-            self.paid[who] += plan.cost
-            self.answers[key] = plan.layout.question, answer.values, plan.cost, who
+            assert answer.epsilon == due
+            assert (answer.mechanism == "refiner") == finer
+            self.finer += finer
+            self.paid[who] += due
+            self.answers[key] = plan.layout.question, answer.values, due, who
             kept = self.explorer.answered(answer.request)
             assert (kept.values == answer.values).all()
 
@@ -202,7 +218,8 @@ class ExplorerMachine(RuleBasedStateMachine):
         assert ledger.epsilon == self.total
         assert ledger.spent == sum(self.paid.values()) <= self.total
         assert ledger.frozen == bool(self.answers)
-        assert len(ledger.history()) == len(self.answers) + len(self.receipts)
+        listed = len(self.answers) + len(self.receipts) + self.finer
+        assert len(ledger.history()) == listed
         shares = {name: one.granted for name, one in ledger.allotments().items()}
         assert shares == self.granted
         for who in self.granted:

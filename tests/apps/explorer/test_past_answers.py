@@ -478,9 +478,9 @@ def test_long_logs_are_read_from_their_end_and_places_never_change(
     def now():
         readable = past_answers.PastAnswers(explorer.ledger)
         for past in (explorer._past, readable):
-            for entry, place in past._readable(TABLE, None):
+            for entry, place in past.readable(TABLE, None):
                 assert places.setdefault(entry.request, place) == place
-        return len(readable._readable(TABLE, None))
+        return len(readable.readable(TABLE, None))
 
     explorer.ledger.allot("ann", 20)
     totals, sexes = asked("cumulative", alpha=40), asked(attribute="sex", alpha=40)

@@ -350,3 +350,32 @@ def test_missing_values_are_described_by_the_rule_that_is_in_force():
         )
         assert stated["missing_words"] == EXTRAS["end"].promise
         assert unstated["missing_words"] == joined
+
+
+def test_a_better_accuracy_pays_for_the_rest_over_http(tmp_path):
+    """The page and clients are told the rest of a price, and it is what is charged."""
+    with serving(tmp_path) as served, served.client(CURATOR) as curator:
+        workspace = served.workspace
+        frozen = {**workspace.explorer("people").table.to_dict(), "name": "frozen"}
+        frozen |= {"source": "others", "snapshot": "March"}
+        frozen["attributes"][0].pop("missing")
+        workspace.add_table(frozen, epsilon=5)
+
+        def question(alpha):
+            cost = {"alpha": alpha, "beta": 0.05, "chosen": False}
+            return asking({**AGES, "table": "frozen", "cost": cost})
+
+        curator.post("/api/ask", json=question(40)).raise_for_status()
+        told = curator.post("/api/explain", json=question(25)).json()
+        assert told["how"] == "refine"
+        assert told["cost"] == told["price_missing"] < told["price_alone"]
+        assert told["known"]["alpha"] > 25
+        answer = curator.post("/api/ask", json=question(25)).json()
+        assert answer["epsilon"] == told["cost"]
+        rows = curator.get("/api/history", params={"table": "frozen"}).json()
+        assert [row["question"] is None for row in rows] == [False, True, False]
+        assert rows[-1]["paid"] == rows[1]["request"] == answer["sources"][0]
+        assert rows[1]["cost"] == told["cost"]
+        # A database that tells no version of its content has no such price.
+        current = curator.post("/api/explain", json=asking(AGES)).json()
+        assert "no frozen snapshot" in current["not_finer"]

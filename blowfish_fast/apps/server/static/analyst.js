@@ -114,8 +114,9 @@ async function price() {
 function knownWords(plan) {
   const since = new Date(plan.known.as_of).toLocaleString();
   const led = plan.known.holds === "any" ? "also if they led you to this question" : "as they did not lead you to this question";
-  return `Known by now, free: these numbers within ${number(plan.known.alpha)}, ${led}; as of ${since}.`
-    + (plan.how === "fresh" ? " State that as the largest error to read them." : "");
+  const rest = plan.how === "refine" ? ` The rest costs ${plan.currency} ${number(plan.cost)}, where a new answer would cost ${number(plan.price_alone)}.` : "";
+  return `Known by now, free: these numbers within ${number(plan.known.alpha)}, ${led}; as of ${since}.${rest}`
+    + (plan.how === "fresh" || plan.how === "refine" ? " State that as the largest error to read them." : "");
 }
 
 function values(one) {
@@ -154,7 +155,8 @@ function show(answer) {
   draw(byId("answer"), answer.axes.length > 2 ? [] : [answer]);
   const noise = answer.intervals_hold !== "truth", most = form.table.at_most;
   const counted = most ? ` among at most ${number(most)} records of a person` : "";
-  byId("answer-words").textContent = (answer.sources?.length && !answer.replayed ? `Read from an earlier answer, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : answer.replayed ? `Answered before, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : "")
+  byId("answer-words").textContent = (answer.mechanism === "refiner" && !answer.replayed ? `An earlier answer was made finer, for the rest of the price; as of ${new Date(answer.as_of).toLocaleString()}. `
+    : answer.sources?.length && !answer.replayed ? `Read from an earlier answer, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : answer.replayed ? `Answered before, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : "")
     + `${sentence(answer.promise.replace(`: ${form.table.promise}.`, "."))} ${answer.intervals === null ? "No intervals are known."
       : noise ? "Intervals are noise only: what taking buckets as even is off by is not covered."
         : `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`}`
@@ -206,7 +208,9 @@ async function open(one) {
 async function history(current = states()) {
   const listed = await get(`/api/history?table=${encodeURIComponent(form.table.name)}`);
   if (!current()) return;
-  const rows = listed.filter((one) => one.question);
+  // What made an earlier answer finer stands with the question that it was for.
+  const costs = new Map(listed.map((one) => [one.request, one.cost]));
+  const rows = listed.filter((one) => one.question).map((one) => ({ ...one, cost: costs.get(one.paid) ?? one.cost }));
   lines = rows.reverse().map(row);
   byId("history").tBodies[0].replaceChildren(...lines.map((one) => one.line));
   byId("history-empty").hidden = rows.length > 0;

@@ -1,0 +1,6 @@
+"""What a table remembers of its answers: prices of what is missing, finer noise.
+
+explaining        what a question costs, and what is known of it already
+refining          a stored answer with less noise, for the difference
+content_labels    which content the records have, in words that tell nothing of it
+"""
