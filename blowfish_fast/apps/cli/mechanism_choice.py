@@ -328,7 +328,7 @@ def _of_wide_domain(facts: Facts, name: str, job: Job) -> MechanismChoice:
 
 
 def choose_with_progress(
-    facts: Facts, job: Job, *, short: bool = False
+    facts: Facts, job: Job, *, short: bool = False, by_size: bool = False
 ) -> MechanismChoice:
     """Return what `choose_mechanism` does, with its progress on the terminal.
 
@@ -342,17 +342,24 @@ def choose_with_progress(
         Whether no noise will be drawn, or such as no seed brings back, and from few
         records. A small prediction, and the release after it, then do without the
         compiler.
+    by_size : bool
+        Whether the size of the table of records decided that. Then nobody is told that
+        kernels are compiled: the sentence would tell of the records, before the charge.
 
     Returns
     -------
     MechanismChoice
         A mechanism at its budget, and why it is used.
     """
-    if short and job.budget is not None and job.records is None:
-        COMPILER.spare(
+    if job.budget is not None and job.records is None:
+        little = (
             is_little(facts.workload, facts.domain.size)
             and job.mechanism not in LONG_IN_PYTHON
         )
+        if by_size and little:
+            COMPILER.tell = None
+        if short:
+            COMPILER.spare(little)
     if job.records is None or (job.mechanism or BEST) != BEST:
         with spinner("choosing a mechanism"):
             return choose_mechanism(facts, job)

@@ -16,6 +16,7 @@ from blowfish_fast._support.compiler_watch import (
     is_short,
 )
 from blowfish_fast.apps.cli import mechanism_choice
+from blowfish_fast.apps.cli.files import look_source
 from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.release_job import read_facts
@@ -111,6 +112,33 @@ def test_draws_of_a_seed_are_those_of_compiled_kernels(
     stated = ["--policy", "full", "--workload", "identity", "--epsilon", "1"]
     assert run_command(["release", *data, *stated, *words]) == 2
     assert chosen == [plainly]
+
+
+@pytest.mark.parametrize("rows", [2, 2**18], ids=["short", "long"])
+@pytest.mark.parametrize("command", ["release", "first-look"])
+def test_nobody_is_told_of_compiling_where_the_size_of_a_table_decides(
+    command, rows, tmp_path, monkeypatch
+):
+    """That a long table is counted by compiled kernels tells that it is long."""
+    told_of = []
+
+    def noted(*_, **__):
+        told_of.append(COMPILER.tell)
+        raise mechanism_choice.InputError("enough")
+
+    for name in ("alone", "wanted"):
+        monkeypatch.setattr(COMPILER, name, True)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(mechanism_choice, "choose_mechanism", noted)
+    monkeypatch.setattr(look_source, "columns_of", noted)
+    data = tmp_path / "people.csv"
+    data.write_text("age\n" + "20\n30000\n" * (rows // 2))
+    words = ["release", "--data", str(data), "--domain", "age=0:100:10"]
+    words += ["--policy", "full", "--workload", "identity"]
+    if command == "first-look":
+        words = ["first-look", str(data)]
+    assert run_command([*words, "--epsilon", "1"]) == 2
+    assert told_of == [None]
 
 
 def test_a_table_side_by_side_counts_as_often_as_it_is_predicted(tmp_path, monkeypatch):

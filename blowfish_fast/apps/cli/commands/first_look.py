@@ -174,6 +174,9 @@ def run_first_look(
     as_confidence(confidence)
     # Draws of a seed are those of compiled kernels, here and anywhere.
     COMPILER.spare(seed is None and is_short(path, SHORT_TABLE))
+    if seed is None:
+        # That kernels are compiled would tell how long the table is.
+        COMPILER.tell = None
     form = TextForm(encoding, decimal)
     form.check()
     names = look_source.columns_of(path, form, columns or [])

@@ -120,8 +120,11 @@ def release_stated(
     outputs.check(facts.workload)
     release_job.check_ledger(job, seed)
     # Draws of a seed are those of compiled kernels, here and anywhere.
-    short = dry_run or (seed is None and is_short(job.data or "", SHORT_TABLE))
-    choice = mechanism_choice.choose_with_progress(facts, job, short=short)
+    by_size = not dry_run and seed is None
+    short = dry_run or (by_size and is_short(job.data or "", SHORT_TABLE))
+    choice = mechanism_choice.choose_with_progress(
+        facts, job, short=short, by_size=by_size
+    )
     in_totals = release_job.series_error(job, facts, choice.error)
     if in_totals is not None:
         choice = choice._replace(error=in_totals.total, told=in_totals.sentence)
