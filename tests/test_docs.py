@@ -11,6 +11,7 @@ import re
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -242,6 +243,41 @@ def test_every_notebook_has_its_page():
         # Each picture is told in words to those who do not see it.
         drawn = (ROOT / "examples" / "notebooks" / f"{name}.ipynb").read_text()
         assert page.count("<!-- picture: ") == drawn.count('"image/png"')
+
+
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_that_is_read_in_the_checkout_shows_something(page):
+    text = COMMENT.sub("", page.read_text())
+    assert "literalinclude" not in text, "the code would be missing in the checkout"
+    filled = re.findall(r"^:::\{include\} (.+)$", text, re.MULTILINE)
+    for name in filled:
+        assert (page.parent / name).is_file()
+    prose = [line for line in text.splitlines() if line and line[0].isalpha()]
+    assert prose or filled
+    if page.parent.name == "notebooks":
+        name = f"examples/notebooks/{page.stem}"
+        for link in (f"{name}.ipynb", f"{name}.py"):
+            assert f"](../../{link})" in text
+            assert (ROOT / link).is_file()
+
+
+def test_the_site_shows_a_notebook_in_place_of_the_way_to_it():
+    from notebook_pages import _read
+
+    noted = []
+    app = SimpleNamespace(env=SimpleNamespace(note_dependency=noted.append))
+    content = [(DOCS / "notebooks" / "city_map.md").read_text()]
+    title = re.search("^# .+$", content[0], re.MULTILINE)[0]
+    _read(app, "notebooks/city_map", content)
+    (shown,) = content
+    assert len(re.findall(f"^{title}$", shown, re.MULTILINE)) == 1
+    assert "````python" in shown
+    assert "../../examples/" not in shown
+    assert "<!--" not in shown
+    assert noted == [str(ROOT / "examples" / "notebooks" / "city_map.ipynb")]
 
 
 def test_notebooks_are_shown_with_what_they_printed():

@@ -1,11 +1,17 @@
 """Executed notebooks as pages, shown as they are and never run again.
 
     docs/notebooks/salaries.md     <!-- notebook examples/notebooks/salaries.ipynb -->
+                                   # Salaries
+
+                                   [the notebook](../../examples/...)
+
+                                   <!-- end of notebook -->
                                    <!-- picture: a rising line, dashed at its end -->
 
-The first line is replaced by the cells: prose as it is, code as a block, outputs below
-it (pictures and tables embedded, so that a page is one file). The others say, picture
-by picture, what is to be seen, for readers who do not see it.
+What stands between the first line and the end is for whoever reads the checkout, where
+nothing is filled in. It is replaced by the cells: prose as it is, code as a block,
+outputs below it (pictures and tables embedded, so that a page is one file). The others
+say, picture by picture, what is to be seen, for readers who do not see it.
 """
 
 from __future__ import annotations
@@ -17,7 +23,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-REQUEST = re.compile(r"^<!-- notebook ([\w/.]+\.ipynb) -->$", re.MULTILINE)
+REQUEST = re.compile(
+    r"^<!-- notebook ([\w/.]+\.ipynb) -->$.*?^<!-- end of notebook -->$",
+    re.MULTILINE | re.DOTALL,
+)
 PICTURE = re.compile(r"^<!-- picture: (.+?) -->$", re.MULTILINE)
 ROOT = Path(__file__).parent.parent.parent
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
