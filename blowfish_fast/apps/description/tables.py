@@ -78,8 +78,9 @@ def job_of_table(table: Mapping[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        The tables [domain], [data] and [policy] of a job file. Columns are called as in
-        the records, ``column`` where that differs from ``name``.
+        The tables [domain], [data] and [policy] of a job file, and [sample] where it
+        is stated. Columns are called as in the records, ``column`` where that differs
+        from ``name``.
 
     Raises
     ------
@@ -127,7 +128,8 @@ def job_of_table(table: Mapping[str, Any]) -> dict[str, Any]:
     # Only `described_policies` has to know it: the words of the policy hold it now.
     for column in columns.values():
         column.pop("extras_joined", None)
-    return {"domain": columns, "data": data, "policy": {"kind": words}}
+    sample = {} if table.get("sample") is None else {"sample": dict(table["sample"])}
+    return {"domain": columns, "data": data, "policy": {"kind": words}, **sample}
 
 
 def _column(attribute: Mapping[str, Any]) -> dict[str, Any]:

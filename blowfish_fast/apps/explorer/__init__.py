@@ -16,5 +16,6 @@ __getattr__, __dir__, __all__ = attach(
         "exploration": "Explorer",
         "planning": "Plan",
         "questions": "read_question",
+        "samples.population_answers": "population_answer",
     },
 )

@@ -6,3 +6,4 @@ from .engines import Database as Database
 from .exploration import Explorer as Explorer
 from .planning import Plan as Plan
 from .questions import read_question as read_question
+from .samples.population_answers import population_answer as population_answer

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, datetime
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -33,6 +33,9 @@ from blowfish_fast.policies.protocol import Spent
 
 from .wording import plain_errors
 
+if TYPE_CHECKING:
+    from blowfish_fast.release.sampling.designs import SamplingDesign
+
 MOST_CELLS = 2**20
 """Cells of one attribute."""
 MOST_ATTRIBUTES = 64
@@ -43,6 +46,8 @@ UNITS = {None: "", "D": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 """What a step of an attribute's edges is called: none for numbers."""
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Ring = list[list[float]]
+TAKEN = {"simple": ("population", "replacement"), "bernoulli": ("rate",), "poisson": ()}
+"""What a sample states beside how it was drawn."""
 Joined = Literal["all", "end", "apart"]
 
 
@@ -490,6 +495,84 @@ class PolicySpec(Model):
         return [number[value] for value in values]
 
 
+class SampleSpec(Model):
+    """How the records were drawn from a population, as [sample] of a job file has it.
+
+    Nothing here can check it. Whoever asks for intervals of the population gets them on
+    the curator's word; see `bf.sampling`.
+
+    Examples
+    --------
+    >>> SampleSpec(drawn="simple", population=48_842).design().describe()
+    'a simple random sample of 48,842 people'
+    """
+
+    drawn: Annotated[str, Field(min_length=1, max_length=40)]
+    """How: simple, bernoulli or poisson."""
+    population: int | None = Field(default=None, ge=1)
+    """How many people there are in all; of a simple sample, unless it is one of a
+    superpopulation.
+    """
+    replacement: bool = False
+    """Whether a person could be drawn twice; of a simple sample."""
+    rate: Annotated[str, Field(max_length=40)] | float | None = None
+    """The chance with which everybody was drawn; of a Bernoulli sample."""
+
+    @model_validator(mode="after")
+    def _a_design_with_a_law(self) -> Self:
+        try:
+            self.design()
+        except InputError as problem:
+            raise ValueError(str(problem)) from None
+        return self
+
+    def design(self) -> SamplingDesign:
+        """Return the design.
+
+        Returns
+        -------
+        SamplingDesign
+            What ``release.sampled`` takes.
+
+        Raises
+        ------
+        InputError
+            If it has no law here, or other fields belong to it.
+        """
+        # Samples are asked for by few: a server that has none does not load their laws.
+        from blowfish_fast.release.sampling.designs import (
+            Bernoulli,
+            Poisson,
+            Simple,
+            refused_design,
+        )
+
+        refusal = refused_design(self.drawn)
+        if refusal is not None:
+            raise refusal
+        if self.drawn not in TAKEN:
+            raise InputError(
+                "a table of the explorer was drawn as simple, bernoulli or poisson; "
+                "strata and weights would have to be asked for by every question",
+                received=repr(self.drawn),
+                way_out="Release the table with bf.sampling.Stratified or Weighted",
+            )
+        stated = {*self.model_dump(exclude_defaults=True)} - {"drawn"}
+        needed = {"rate"} & {*TAKEN[self.drawn]}
+        if not needed <= stated <= {*TAKEN[self.drawn]}:
+            raise InputError(
+                f"a sample that was drawn as {self.drawn} takes "
+                f"{' and '.join(TAKEN[self.drawn]) or 'nothing else'}",
+                received=", ".join(sorted(stated)) or "nothing else",
+            )
+        if self.drawn == "poisson":
+            return Poisson()
+        if self.drawn == "bernoulli":
+            # A text is taken as written.
+            return Bernoulli(rate=self.rate)  # type: ignore[arg-type]
+        return Simple(self.population, replacement=self.replacement)
+
+
 class TableSpec(Model):
     """A table: its attributes, and the policy that holds over all of them.
 
@@ -554,6 +637,11 @@ class TableSpec(Model):
     something like it was asked before. The very same question has one answer for all.
     """
 
+    sample: SampleSpec | None = None
+    """How the records were drawn from a population, where they are a sample: analysts
+    may then ask for intervals of the population. Left out where they are everybody.
+    """
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         names = [attribute.name for attribute in self.attributes]
@@ -590,6 +678,11 @@ class TableSpec(Model):
             raise ValueError("record says which of a person's records it is: person")
         if self.population is not None and self.person is None:
             raise ValueError("a population shares one budget by its person: person")
+        if self.sample is not None and self.person is not None:
+            raise ValueError(
+                "a sample is one of people with one record each, and person says that "
+                "somebody may have several: describe a table with a row for each person"
+            )
         for word, column in (("person", self.person), ("record", self.record)):
             if column is not None and column in columns:
                 raise ValueError(

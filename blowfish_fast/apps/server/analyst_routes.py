@@ -32,6 +32,7 @@ from blowfish_fast.apps.explorer.questions import (
     read_question,
     read_spending,
 )
+from blowfish_fast.apps.explorer.samples.population_answers import population_answer
 from blowfish_fast.apps.explorer.sql_questions import (
     MOST_CHARACTERS,
     question_from_sql,
@@ -123,6 +124,7 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
             name: policy.model_dump(exclude_none=True)
             for name, policy in table.policies.items()
         },
+        "sample": None if table.sample is None else table.sample.design().describe(),
         "promise": table.promise(ledger.currency),
         "currency": ledger.currency.name,
         "budget": float(total),
@@ -510,6 +512,28 @@ def _answer(table: str, request: str, visit: Visit) -> Response:
     if stored is None:
         raise HTTPException(404, "there is no answer under this name")
     return _as_json(stored.to_dict())
+
+
+@router.get("/population", response_model=dict[str, Any])
+async def population(
+    visit: Person,
+    table: TableQuery,
+    request: Annotated[Request, Query(description="The name of the answer.")],
+    connection: HttpRequest,
+    confidence: Annotated[
+        float, Query(gt=0, lt=1, description="Over the draw of the sample and noise.")
+    ] = 0.95,
+    method: Annotated[
+        Literal["exact", "normal"] | None,
+        Query(description="How the sampling is counted; by its own law if there is."),
+    ] = None,
+) -> Response:
+    """Return an answer as numbers of the population, with intervals of it. Free."""
+    await _plan_again(table, request, visit, connection)
+    explorer = _with_own_answer(table, request, visit)
+    asked: Any = {"confidence": confidence, "method": method}
+    people = await run_in_threadpool(population_answer, explorer, request, **asked)
+    return _as_json(people.to_dict())
 
 
 class SavedQuestion(Model):

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar, overload
 from urllib.parse import quote
 
 import numpy as np
@@ -333,6 +333,45 @@ class Client:
             If there is none under this name.
         """
         where = f"/api/answer?table={_name(table)}&request={_name(request)}"
+        return self._read(ReceivedAnswer.of, "GET", where)
+
+    def population(
+        self,
+        table: str,
+        request: str,
+        *,
+        confidence: float = 0.95,
+        method: Literal["exact", "normal"] | None = None,
+    ) -> ReceivedAnswer:
+        """Return an answer as numbers of the population. Free.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table, whose description says how its records were drawn.
+        request : str
+            The name of the answer, as `ReceivedAnswer.request` has it.
+        confidence : float, default 0.95
+            Over the draw of the sample and the noise.
+        method : {"exact", "normal"} or None
+            How the sampling is counted; by its own law where there is one.
+
+        Returns
+        -------
+        ReceivedAnswer
+            Numbers of people, or shares, with ``intervals_hold="population"``.
+
+        Raises
+        ------
+        IntervalError
+            If nobody said how the records were drawn, or no interval is known.
+        """
+        where = (
+            f"/api/population?table={_name(table)}&request={_name(request)}"
+            f"&confidence={confidence}"
+        )
+        if method is not None:
+            where += f"&method={_name(method)}"
         return self._read(ReceivedAnswer.of, "GET", where)
 
     def preview(

@@ -11,6 +11,7 @@ Weighted                                   weights added up (Lemma PN9)
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,9 +58,16 @@ from .sampled_release import (
     refuse_exact,
 )
 
+MOST_LISTED = 2**21
+"""Coefficients of all cells that are listed at once, 24 bytes each and a few copies."""
+
 
 def population_counts(
-    release: Any, workload: Workload, confidence: float, method: Method | None
+    release: Any,
+    workload: Workload,
+    confidence: float,
+    method: Method | None,
+    fixed: bool | None = None,
 ) -> FloatArray:
     """Return intervals of how many people of the population are such.
 
@@ -73,6 +81,8 @@ def population_counts(
         Over the draw of the sample and the noise.
     method : {"exact", "normal"} or None
         None for exact where there is such a method.
+    fixed : bool, optional
+        Whether the measurement was laid out before any data were seen; see `Sampled`.
 
     Returns
     -------
@@ -85,7 +95,7 @@ def population_counts(
         If there is no design, or no such number in it.
     """
     check_method(method)
-    source = Sampled(release, confidence)
+    source = Sampled(release, confidence, fixed)
     design = source.design
     _refuse_superpopulation(design)
     if isinstance(design, Stratified):
@@ -187,10 +197,9 @@ def _normal_counts(source: Sampled, workload: Workload) -> FloatArray:
     """Return intervals of numbers of people by a normal law: Lemma PN3."""
     design = source.design
     if isinstance(design, Simple):
-        cells = source.release.domain.size
-        rows, everything = cell_rows(workload), np.ones((workload.queries, cells))
-        ratio = Ratio(source, rows, as_sparse(everything), (0.0, 1.0))
-        return float(design.population or 0) * ratio.share_bounds()
+        people = float(design.population or 0)
+        shares = [ratio.share_bounds() for ratio in shares_of_all(source, workload)]
+        return np.asarray(people * np.concatenate(shares))
     rate = float(design.rate) if isinstance(design, Bernoulli) else 1.0
     left = 1.0 - rate if isinstance(design, Bernoulli) else 1.0
     answers, spread = source.answers(workload), source.spread(workload)
@@ -327,7 +336,35 @@ def _weighted_counts(
     return np.maximum(np.stack([centre - half, centre + half], axis=-1), 0.0)
 
 
-def count_parts(release: Any, workload: Workload) -> tuple[FloatArray, FloatArray]:
+def shares_of_all(source: Sampled, workload: Workload) -> Iterator[Ratio]:
+    """Return shares of everybody, so many queries at a time as memory should hold.
+
+    The group of every share is all cells, so a query has as many coefficients as there
+    are cells: 10,000 of 10,000 cells at once were 800 MB.
+
+    Parameters
+    ----------
+    source : Sampled
+        A release with a design.
+    workload : Workload
+        Counts of whole cells.
+
+    Yields
+    ------
+    Ratio
+        The next of them.
+    """
+    cells, rows = source.release.domain.size, cell_rows(workload)
+    at_once = max(1, MOST_LISTED // cells)
+    for first in range(0, workload.queries, at_once):
+        part = rows[first : first + at_once]
+        everything = as_sparse(np.ones((part.shape[0], cells)))
+        yield Ratio(source, part, everything, (0.0, 1.0))
+
+
+def count_parts(
+    release: Any, workload: Workload, fixed: bool | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return variances of sampling and of noise in numbers of people.
 
     Parameters
@@ -336,6 +373,8 @@ def count_parts(release: Any, workload: Workload) -> tuple[FloatArray, FloatArra
         A release with a design.
     workload : Workload
         Counts of whole cells.
+    fixed : bool, optional
+        Whether the measurement was laid out before any data were seen; see `Sampled`.
 
     Returns
     -------
@@ -344,13 +383,12 @@ def count_parts(release: Any, workload: Workload) -> tuple[FloatArray, FloatArra
     noise : ndarray of float64, shape (queries,)
         Variance of the noise.
     """
-    source = Sampled(release, 0.95)
+    source = Sampled(release, 0.95, fixed)
     design, rows = source.design, cell_rows(boxes_of(workload))
     if isinstance(design, Simple):
-        cells = source.release.domain.size
-        everything = as_sparse(np.ones((workload.queries, cells)))
-        drawn, noise = Ratio(source, rows, everything, (0.0, 1.0)).parts()
+        parts = [ratio.parts() for ratio in shares_of_all(source, workload)]
         scale = float(design.population or 1) ** 2
+        drawn, noise = (np.concatenate(each) for each in zip(*parts, strict=True))
         return scale * drawn, scale * noise
     if isinstance(design, Stratified):
         return _stratified_parts(source, rows)

@@ -144,12 +144,17 @@ class Sampled:
         The release; other kinds have no design.
     confidence : float
         Over the draw of the sample and the noise.
+    fixed : bool, optional
+        Whether the measurement was laid out before any data were seen, where that is
+        known to whoever planned it; by default it is looked up by the mechanism.
     """
 
-    def __init__(self, release: Any, confidence: float) -> None:
+    def __init__(
+        self, release: Any, confidence: float, fixed: bool | None = None
+    ) -> None:
         self.release, self.design = release, stated_design(release)
         self.miss = 1.0 - as_confidence(confidence)
-        self.fixed = release.mechanism in FIXED_LAYOUTS
+        self.fixed = release.mechanism in FIXED_LAYOUTS if fixed is None else fixed
 
     def answers(self, workload: Workload) -> FloatArray:
         """Return the linear answers, before any fit."""

@@ -120,6 +120,55 @@ def _share_of_two(source: Sampled, part: Workload, rest: Workload) -> FloatArray
     return np.stack([low, np.where(such[:, 1] > 0.0, high, 0.0)], axis=-1)
 
 
+def shares_of_declared(source: Sampled, part: Workload, rest: Workload) -> FloatArray:
+    """Return shares of groups of which two numbers alone were measured: PN4, PN8.
+
+    Their sum was not measured, so the number of records lies between the sums of both
+    ends of two intervals, each of which may miss with half of what a size may take.
+
+    Parameters
+    ----------
+    source : Sampled
+        A release with a design.
+    part : Workload
+        Those whose share is asked for, by group.
+    rest : Workload
+        The others of each group.
+
+    Returns
+    -------
+    ndarray of float64, shape (groups, 2)
+        Shares from 0 to 1.
+
+    Raises
+    ------
+    IntervalError
+        If the design needs a number of people or of records that nobody stated.
+    """
+    design = source.design
+    if isinstance(design, Bernoulli):
+        return _share_of_two(source, part, rest)
+    if isinstance(design, Stratified | Weighted) or source.needs_size:
+        raise IntervalError(
+            "a share inside of a group needs to know how many people the group has in "
+            "the population",
+            received=design.describe(),
+            way_out="Ask for counts of both columns, or describe the sample as one of "
+            "a superpopulation: drawn = simple, without population",
+        )
+    taken = SIDE_SHARE * source.miss
+    ends = [
+        source.release.intervals(rows, 1.0 - taken / 2, of="truth")
+        for rows in (part, rest)
+    ]
+    sums = ends[0] + ends[1]
+    slack = 1e-9 * (1.0 + np.abs(sums))
+    least = np.maximum(np.ceil(sums[:, 0] - slack[:, 0]), 0.0)
+    most = np.maximum(np.floor(sums[:, 1] + slack[:, 1]), least)
+    tested = source.tested(part, source.miss - taken)
+    return excluded_share(tested, Binomial(most), Binomial(least))
+
+
 class QuantileTests(NamedTuple):
     """Which cells end below the population's quantile, and which above it.
 

@@ -401,3 +401,27 @@ def test_the_mean_and_the_median_of_the_population_are_held():
         low, high = drawn.mean("age", values).interval(0.8, of="population")
         missed[1] += not low <= mean <= high
     assert (missed / draws <= 0.2 + 3 * (0.16 / draws) ** 0.5).all()
+
+
+def test_counts_of_everybody_are_worked_out_in_parts_that_memory_holds(monkeypatch):
+    """A share of everybody lists all cells: as many at a time as are allowed."""
+    from blowfish_fast.release.sampling import numbers
+
+    drawn, cells = released().sampled(SIMPLE), bf.workloads.Identity(PEOPLE)
+    whole = drawn.intervals(cells, of="population", method="normal")
+    parts = numbers.count_parts(drawn, cells)
+    listed = []
+    ratio = numbers.Ratio
+
+    def noted(source, rows, everything, limits):
+        listed.append(everything.nnz)
+        return ratio(source, rows, everything, limits)
+
+    monkeypatch.setattr(numbers, "Ratio", noted)
+    monkeypatch.setattr(numbers, "MOST_LISTED", 3 * PEOPLE.size)
+    again = drawn.intervals(cells, of="population", method="normal")
+    assert max(listed) == 3 * PEOPLE.size
+    assert len(listed) == 6
+    assert again == pytest.approx(whole, rel=1e-9)
+    for one, other in zip(numbers.count_parts(drawn, cells), parts, strict=True):
+        assert one == pytest.approx(other)

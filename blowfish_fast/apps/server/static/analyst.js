@@ -149,18 +149,42 @@ const linkTo = (answer) => `/analyst?table=${encodeURIComponent(answer.question.
 // A link to the whole promise, which stands once on the page.
 const wholePromise = (words) => element("a", { href: "#about", onclick: () => { byId("about").open = true; } }, words);
 
+// What is said of the intervals of an answer, by what they hold.
+function heldWords(answer) {
+  const most = form.table.at_most, counted = most ? ` among at most ${number(most)} records of a person` : "";
+  // Of a population the promise says it.
+  if (answer.intervals === null) return "No intervals are known.";
+  if (answer.intervals_hold === "population") return "";
+  return answer.intervals_hold === "truth" ? `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`
+    : "Intervals are noise only: what taking buckets as even is off by is not covered.";
+}
+
+// The answer that is shown as numbers of the population, or as it was given; never the former unasked.
+async function ofPopulation() {
+  const current = answers(), given = shown;
+  if (given.of) { show(given.of); return; }
+  const path = `/api/population?table=${encodeURIComponent(given.question.table)}&request=${encodeURIComponent(given.request)}`;
+  try {
+    const found = await get(path);
+    if (current()) show({ ...found, of: given });
+  } catch (problem) {
+    if (current()) byId("of-population").checked = false;
+    throw problem;
+  }
+}
+
 function show(answer) {
   shown = answer;
+  byId("population-line").hidden = !form.table.sample;
+  byId("sample-words").textContent = form.table.sample ? `The curator says that these records are ${form.table.sample}.` : "";
+  byId("of-population").checked = Boolean(answer.of);
   byId("answer-title").textContent = inWords(answer.question);
   draw(byId("answer"), answer.axes.length > 2 ? [] : [answer]);
-  const noise = answer.intervals_hold !== "truth", most = form.table.at_most;
-  const counted = most ? ` among at most ${number(most)} records of a person` : "";
+  const noise = !["truth", "population"].includes(answer.intervals_hold);
   byId("answer-words").textContent = (answer.mechanism === "refiner" && !answer.replayed ? `An earlier answer was made finer, for the rest of the price; as of ${new Date(answer.as_of).toLocaleString()}. `
     : answer.sources?.length && !answer.replayed ? `Read from an earlier answer, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : answer.replayed ? `Answered before, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : "")
-    + `${sentence(answer.promise.replace(`: ${form.table.promise}.`, "."))} ${answer.intervals === null ? "No intervals are known."
-      : noise ? "Intervals are noise only: what taking buckets as even is off by is not covered."
-        : `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`}`
-    + (answer.remarks ?? []).map((one) => ` Look again: ${one}`).join("");
+    + `${sentence(answer.promise.replace(`: ${form.table.promise}.`, "."))} ${heldWords(answer)}`
+    + (answer.remarks ?? []).map((one) => answer.of ? one : ` Look again: ${one}`).join("");
   byId("answer-words").append(" ", wholePromise("What is protected"), ".");
   // A bar or a cell that is clicked becomes filters of the next question.
   byId("answer").removeAllListeners?.("plotly_click");
@@ -299,6 +323,7 @@ function listen() {
     }).finally(later);
   });
   byId("history-search").addEventListener("input", search);
+  byId("of-population").addEventListener("change", () => trying(ofPopulation));
   byId("answer").addEventListener("district", (event) => drill(shown, { pointNumber: event.detail }));
   byId("save-csv").addEventListener("click", () => save(`${fileName(shown, inWords(shown.question))}.csv`, csvOf(shown)));
   byId("save-png").addEventListener("click", () => trying(() => {

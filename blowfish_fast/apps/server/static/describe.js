@@ -9,7 +9,7 @@ const guess = (type) => /int|float|decimal/.test(type) ? "number" : /date|timest
 const MONTHS = Array.from({ length: 13 }, (_, at) => `${new Date().getFullYear() - 1 + Math.floor(at / 12)}-${String(at % 12 + 1).padStart(2, "0")}-01`);
 
 // Where a field of a table is written, if not under its own name.
-const FIELDS = { name: "table-name", at_most: "at-most", description: "table-description", epsilon: "description-epsilon", rho: "description-epsilon" };
+const FIELDS = { name: "table-name", at_most: "at-most", description: "table-description", epsilon: "description-epsilon", rho: "description-epsilon", rate: "drawn-of" };
 
 let sets = {};
 const listings = newest();
@@ -100,6 +100,8 @@ function describe() {
   };
   byId("person").onchange = byId("record").onchange = keyed;
   keyed();
+  byId("drawn").onchange = () => { byId("drawn-of").disabled = ["", "poisson"].includes(byId("drawn").value); };
+  byId("drawn").onchange();
   byId("describe-form").hidden = !rows.length;
   byId("describe-form").onsubmit = (event) => {
     event.preventDefault();
@@ -110,6 +112,7 @@ function describe() {
         ...(person ? { person, at_most: Number(byId("at-most").value), ...(record ? { record } : {}) } : {}),
         ...(person && byId("population").value ? { population: byId("population").value } : {}),
         ...(byId("snapshot").value ? { snapshot: byId("snapshot").value } : {}),
+        ...sampleStated(),
         ...(presence ? { presence: presence === "true" ? true : Number(presence) } : {}) };
       const budget = byId("description-epsilon").value;
       const wrong = ({ field, of }) => rows.find((one) => one.name === of)?.box(field) ?? byId(FIELDS[field] ?? field);
@@ -123,6 +126,14 @@ function describe() {
       location.reload();
     });
   };
+}
+
+// How the records were drawn, where they are a sample: of so many people, or with a chance.
+function sampleStated() {
+  const drawn = byId("drawn").value, of = byId("drawn-of").value.trim();
+  if (!drawn) return {};
+  const people = drawn === "simple" && of ? { population: asNumber(of) } : {};
+  return { sample: { drawn, ...people, ...(drawn === "bernoulli" ? { rate: of } : {}) } };
 }
 
 // Which of the first steps are done.

@@ -67,7 +67,7 @@ function outline(polygons, place) {
 
 function wordsOf(answer, row) {
   const ends = row.low === undefined ? "no interval is known"
-    : `${answer.intervals_hold === "truth" ? "between" : "noise only: between"} ${number(row.low)} and ${number(row.high)}`;
+    : `${{ truth: "between", population: "in the population between" }[answer.intervals_hold] ?? "noise only: between"} ${number(row.low)} and ${number(row.high)}`;
   return `${row.places[0]}: ${number(row.value)} ${whatOf(answer)}, ${ends}${isWide(row) ? "; hatched, the interval is wider than the number" : ""}`;
 }
 

@@ -70,7 +70,8 @@ export function headsOf(answer) {
   const { kind } = answer.question;
   const first = kind === "quantiles" ? ["part"] : kind === "rectangles" ? [answer.axes.map(titleOf).join(" by ")]
     : answer.axes.map(titleOf);
-  const ends = answer.intervals ? (answer.intervals_hold === "truth" ? ["low", "high"] : ["noise only: low", "noise only: high"]) : [];
+  const held = { truth: "", population: "population: " }[answer.intervals_hold] ?? "noise only: ";
+  const ends = answer.intervals ? ["low", "high"].map((end) => held + end) : [];
   return [...first, kind === "quantiles" ? titleOf(answer.axes[0]) : whatOf(answer), ...ends];
 }
 
@@ -140,7 +141,7 @@ export const pythonOf = (answer) => `import blowfish_fast as bf
 client = bf.connect(${JSON.stringify(location.origin)}, token="your secret")
 question = ${python(answer.question)}
 # This answer, which was paid for. client.ask(question) brings it too, unless it was asked under another request.
-answer = client.answer(${JSON.stringify(answer.question.table)}, ${JSON.stringify(answer.request)})
+answer = client.${answer.of ? "population" : "answer"}(${JSON.stringify(answer.question.table)}, ${JSON.stringify(answer.request)})
 print(answer.values, answer.intervals)
 `;
 

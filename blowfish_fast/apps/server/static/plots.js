@@ -43,9 +43,11 @@ function put(box, traces, layout, words) {
 
 function errors(answer) {
   if (!answer.intervals || answer.values.length > 400) return undefined;
+  // Three kinds: of the true number, of the noise alone, and of the population, which are bold.
+  const people = answer.intervals_hold === "population";
   return {
-    type: "data", symmetric: false, thickness: 1, width: 2,
-    color: shade(answer.intervals_hold === "truth" ? "--ink" : "--quiet"),
+    type: "data", symmetric: false, thickness: people ? 3 : 1, width: people ? 8 : 2,
+    color: shade(people ? "--orange" : answer.intervals_hold === "truth" ? "--ink" : "--quiet"),
     array: answer.values.map((value, at) => Math.max(0, answer.intervals[at][1] - value)),
     arrayminus: answer.values.map((value, at) => Math.max(0, value - answer.intervals[at][0])),
   };
@@ -56,7 +58,7 @@ function band(answer, x, colour) {
   if (!answer.intervals || answer.values.length <= 400) return [];
   const edge = (side) => ({ type: "scatter", mode: "lines", x, y: answer.intervals.map((one) => one[side]),
     line: { width: 0 }, hoverinfo: "skip", showlegend: false });
-  const hatched = answer.intervals_hold === "truth" ? {} : { fillpattern: { shape: "/", fgcolor: colour, bgcolor: shade("--paper") } };
+  const hatched = answer.intervals_hold !== "noise" ? {} : { fillpattern: { shape: "/", fgcolor: colour, bgcolor: shade("--paper") } };
   return [edge(0), { ...edge(1), fill: "tonexty", fillcolor: `${colour}33`, ...hatched }];
 }
 
@@ -91,6 +93,9 @@ function oneAxis(given, at, name) {
   return [{ ...shared, type: "bar", marker: { color: colour, opacity: 0.75 } }];
 }
 
+// What an interval under the pointer is called.
+const HELD = { truth: "interval", population: "population:" };
+
 const isMap = (answer) => answer.axes.length === 2 && Array.isArray(answer.values[0]);
 
 function drawMap(box, answer, scale) {
@@ -99,7 +104,7 @@ function drawMap(box, answer, scale) {
   const sides = (axis) => axis.kind === "number" && !axis.missing ? axis.edges : middles(axis);
   const text = answer.intervals?.map((row) => row.map((pair) => `${number(pair[0])} to ${number(pair[1])}`));
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
-    hovertemplate: `%{z:.4g}${text ? `<br>${answer.intervals_hold === "truth" ? "interval" : "noise only:"} %{text}` : ""}<extra></extra>`,
+    hovertemplate: `%{z:.4g}${text ? `<br>${HELD[answer.intervals_hold] ?? "noise only:"} %{text}` : ""}<extra></extra>`,
     colorscale: "Viridis", zmin: scale?.[0], zmax: scale?.[1], colorbar: { thickness: 10 } }],
   { xaxis: { title: { text: plain(titleOf(across)) }, ...named(isNamed(across)) },
     yaxis: { title: { text: plain(titleOf(down)) }, ...named(isNamed(down)) } }, textOf(answer));

@@ -1,0 +1,1 @@
+"""What stored answers say of the population that the records were drawn from."""
