@@ -31,6 +31,7 @@ from blowfish_fast.measure.strategies.tables.residuals import AxisSet
 from blowfish_fast.measure.strategies.tables.table_strategy import (
     check_shape,
     edge_kinds,
+    longest_moves,
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
@@ -129,9 +130,10 @@ class ChosenTables(Mechanism):
         stated); differential privacy under `AddRemove` and `Full`.
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: an edge changes two cells of every table that it moves (one where a
-        record appears); scores of the private choice change by amounts in an interval
-        of one record where records appear and of two where they move. Merging, the
-        model and the number of tables follow from what was published before.
+        record appears), and of running totals those that it crosses; scores of the
+        private choice change by amounts in an interval of one record where records
+        appear and of two where they move. Merging, the model and the number of tables
+        follow from what was published before.
     Error: depends on the data, and is not predicted; measured tables have intervals
         of the truth, and `certify` buys a bound for all tables of the model.
     Complexity: a release of T tables takes T fits of at most 2^17 cells, O(20 T)
@@ -278,7 +280,23 @@ class ChosenTables(Mechanism):
             edge_kinds(self.policy.unconstrained),
             self.budget.power,
             counted_triples(tables, self.domain.shape),
+            self._spans(),
         )
+
+    def _spans(self) -> dict[int, int]:
+        """Return how far an edge leads along attributes with running totals.
+
+        Their last total, the number of records, has to be public.
+        """
+        policy = self.policy.unconstrained
+        if policy.has_bottom:
+            return {}
+        attributes = self.domain.attributes
+        return {
+            axis: span
+            for axis, span in enumerate(longest_moves(policy))
+            if span and (attributes[axis].levels is None or attributes[axis].size == 2)
+        }
 
     @property
     def decided(self) -> Literal["data", "plan"] | None:

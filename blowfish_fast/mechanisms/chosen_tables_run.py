@@ -44,9 +44,11 @@ from .tables.prior_tables import PriorTables
 from .tables.table_merging import (
     LEAST_DEVIATIONS,
     MOST_MERGED,
+    cells_of_totals,
     coarser_levels,
     likely_cells,
     merged_cells,
+    smoothed_totals,
 )
 from .tables.table_rules import CHOICE_SHARE, SCREEN_SHARE, SCREEN_SIDE, TableRules
 
@@ -199,9 +201,10 @@ class TablesRun:
         tables: Sequence[MergedTable],
         shares: Sequence[float],
         budget: Budget,
+        running: Sequence[int] = (),
     ) -> list[tuple[IntArray, float]]:
-        """Measure a batch; return the noisy cells and the variance of each table."""
-        strategy = MergedTables(self.plan.counted, tables, shares)
+        """Measure a batch; return the noisy rows and the variance of each table."""
+        strategy = MergedTables(self.plan.counted, tables, shares, running)
         measurement = self.private.measure(strategy, budget=budget)
         self.measurements.append(measurement)
         self.steps.append(step)
@@ -303,9 +306,17 @@ class TablesRun:
         tables = [self._single_cells(axes) for axes in every]
         # Tables of share 0 are published only where no edge moves them.
         shares = [0.0, *rules.single_shares(), *([0.0] * len(exact))]
-        singles = self._measure("single", tables, shares, budget)
+        running = [
+            place
+            for place, axes in enumerate(every)
+            if len(axes) == 1 and axes[0] in rules.running
+        ]
+        singles = self._measure("single", tables, shares, budget, running)
         if self.private.dry_run:
             refuse_prediction()
+        for place in running:
+            # Nobody appears: the number of all records stands first, and is exact.
+            singles[place] = cells_of_totals(*singles[place], int(singles[0][0].sum()))
         by_axis = dict(zip(every, singles, strict=True))
         self.total = self._pooled_total(by_axis)
         self.attributes = [
@@ -372,7 +383,11 @@ class TablesRun:
         attribute = self.plan.domain.attributes[axis]
         ordered = attribute.levels is None
         regular = attribute.regular if ordered else None
-        cells = likely_cells(noisy.astype(np.float64), variance, self.total, regular)
+        values = noisy.astype(np.float64)
+        if axis in self.rules.running and regular == values.size:
+            cells = smoothed_totals(values, variance)
+        else:
+            cells = likely_cells(values, variance, self.total, regular)
         least = LEAST_DEVIATIONS * math.sqrt(min(variance, 2.0**200))
         grouping = merged_cells(cells, ordered, MOST_MERGED, least)
         if self.plan.impossible is not None:
@@ -402,7 +417,7 @@ class TablesRun:
                 # Measured more finely than the model: its cells are added up.
                 merged = model.sum(merged, at)
                 groupings.append(Grouping.single_cells(model.count))
-                sizes = np.multiply.outer(sizes, model.sizes.astype(np.float64))
+                sizes = np.multiply.outer(sizes, self._terms(table, model))
             else:
                 groupings.append(_between(model, own))
                 sizes = np.multiply.outer(sizes, np.ones(own.count))
@@ -411,6 +426,17 @@ class TablesRun:
             table.axes, tuple(groupings), merged / self.total, self.total**2 / noise
         )
         self.fit.add(goal)
+
+    def _terms(self, table: MergedTable, model: Grouping) -> FloatArray:
+        """Return how many cells' noise each merged cell of a measured table holds."""
+        if len(table.axes) > 1 or table.axes[0] not in self.rules.running:
+            return model.sizes.astype(np.float64)
+        # Of running totals, those at its borders: two are the noise of a cell. No goal
+        # weighs more than a cell would, for mirror descent takes steps of that length.
+        left, right = model.labels[:-1], model.labels[1:]
+        borders = np.bincount(left[left != right], minlength=model.count)
+        borders += np.bincount(right[left != right], minlength=model.count)
+        return np.maximum(borders / 2.0, self.rules.cells_over_totals(table.axes[0]))
 
     def _fits(self, axes: AxisSet) -> bool:
         """Whether the model may hold a table beside all that it holds."""

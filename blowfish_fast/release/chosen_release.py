@@ -25,6 +25,7 @@ from blowfish_fast.errors import IntervalError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies.cells import Cells
+from blowfish_fast.measure.strategies.prefix_sums import PrefixSums
 from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
 from blowfish_fast.measure.strategies.tables.residuals import AxisSet
 from blowfish_fast.release.entropy.entropy_model import CellNumbers, EntropyModel
@@ -56,9 +57,11 @@ class MeasuredTable(NamedTuple):
     table : MergedTable
         Its attributes and merged cells.
     noisy : int64 of ``table.shape``
-        The noisy counts.
+        The noisy counts, or running totals.
     scales : Scales
-        Law of the noise of every merged cell.
+        Law of the noise of every merged cell, or of every total.
+    running : bool, default False
+        Whether `noisy` are running totals along one attribute, the last of them exact.
     """
 
     step: str
@@ -66,11 +69,17 @@ class MeasuredTable(NamedTuple):
     table: MergedTable
     noisy: IntArray
     scales: Scales
+    running: bool = False
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the noise in a merged cell; 0 where it is exact."""
-        return math.sqrt(float(self.scales.variances[0]))
+        """Standard deviation of the noise in a merged cell; 0 where it is exact.
+
+        Of running totals, in a cell between two of them; that of two cells alone lies
+        between a total and an exact number.
+        """
+        totals = 2.0 if self.running and self.table.cells > 2 else 1.0
+        return math.sqrt(totals * float(self.scales.variances[0]))
 
 
 class ModelTables(FittedTables):
@@ -203,16 +212,19 @@ class ChosenTablesRelease(TablesRelease):
                 strategy.starts,
                 strict=False,
             )
-            for table, noisy, start in tables:
+            for place, (table, noisy, start) in enumerate(tables):
                 own = slice(int(start), int(start) + table.cells)
                 scales = measurement.scales._replace(
                     rates=measurement.scales.rates[own],
                     exact=measurement.scales.exact[own],
                 )
                 if scales.exact[0] or scales.measured[0]:
-                    measured.append(
-                        MeasuredTable(steps[number], number, table, noisy, scales)
+                    own_table = MeasuredTable(
+                        steps[number], number, table, noisy, scales
                     )
+                    if place in strategy.running and not scales.exact[0]:
+                        own_table = _with_exact_end(own_table, measurement)
+                    measured.append(own_table)
         return measured
 
     @property
@@ -377,14 +389,7 @@ class ChosenTablesRelease(TablesRelease):
         self, measured: MeasuredTable, fitted: FloatArray | None
     ) -> HistogramRelease:
         domain, table = self._domain_of(measured.table.axes), measured.table
-        buckets = _buckets(table)
-        scales = measured.scales
-        # `Cells` have a row more, their total, which is not measured here.
-        own = scales._replace(
-            rates=np.append(scales.rates, 0), exact=np.append(scales.exact, False)
-        )
-        flat = np.append(measured.noisy.reshape(-1), 0)
-        measurement = Measurement(Cells(table.cells).with_noise(own), flat, buckets)
+        measurement = _own_measurement(measured)
         linear = measurement.estimate().reshape(domain.shape)
         return HistogramRelease(
             domain=domain,
@@ -673,6 +678,32 @@ def _buckets(table: MergedTable) -> Buckets:
     return Buckets(edges, order)
 
 
+def _with_exact_end(measured: MeasuredTable, within: Measurement) -> MeasuredTable:
+    """Return running totals with the number of records, which is exact, at the end.
+
+    It stands in the same measurement, and was published with it.
+    """
+    totals, scales = measured.noisy.copy(), measured.scales
+    totals[-1] = within.noisy[0]
+    is_last = np.arange(totals.size) == totals.size - 1
+    own = scales._replace(rates=np.where(is_last, 0, scales.rates), exact=is_last)
+    return measured._replace(noisy=totals, scales=own, running=True)
+
+
+def _own_measurement(measured: MeasuredTable) -> Measurement:
+    """Return one table's measurement by itself: of its cells, or of its totals."""
+    table, scales = measured.table, measured.scales
+    buckets, flat = _buckets(table), measured.noisy.reshape(-1)
+    if measured.running:
+        totals = PrefixSums(table.cells)
+        return Measurement(totals.with_noise(scales), flat, buckets)
+    # `Cells` have a row more, their total, which is not measured here.
+    own = scales._replace(
+        rates=np.append(scales.rates, 0), exact=np.append(scales.exact, False)
+    )
+    return Measurement(Cells(table.cells).with_noise(own), np.append(flat, 0), buckets)
+
+
 def _truth_of_cells(release: HistogramRelease) -> BoolArray:
     from blowfish_fast.workloads import Identity
 
@@ -712,6 +743,8 @@ def _unpack(data: dict[str, Any], sizes: tuple[int, ...]) -> Measurement:
         raise ReleaseFileError("the noise of a measurement has impossible scales")
     if noisy.shape != (int(strategy.starts[-1]),):
         raise ReleaseFileError("a measurement does not fit its strategy")
+    if strategy.running and (strategy.tables[0].axes or not firsts.exact[0]):
+        raise ReleaseFileError("running totals end at an exact number of records")
     scales = firsts._replace(
         rates=np.repeat(firsts.rates, strategy.cells),
         exact=np.repeat(firsts.exact, strategy.cells),

@@ -145,6 +145,13 @@ def monotone_buckets(totals: Totals) -> FloatArray:
     return np.diff(fitted, prepend=0.0)
 
 
+def multiscale_buckets(totals: Totals) -> FloatArray:
+    """Return counts of 0 or more without differences that noise alone explains."""
+    cells = kernels.multiscale_cells(totals.values, totals.known, totals.variance)
+    values = np.where(totals.known, totals.values, np.cumsum(cells))
+    return monotone_buckets(totals._replace(values=values))
+
+
 def straight_pieces(totals: Totals) -> Totals:
     """Fit straight pieces between exact totals; ln(cells) variances per parameter."""
     ends = np.flatnonzero(totals.known)
@@ -179,9 +186,7 @@ def smoothed_cells(totals: Totals, query_cells: float) -> FloatArray:
         return monotone_buckets(knotted)
     if query_cells > SHORT_RANGES:
         return monotone_buckets(totals)
-    cells = kernels.multiscale_cells(totals.values, totals.known, totals.variance)
-    values = np.where(totals.known, totals.values, np.cumsum(cells))
-    by_scale = monotone_buckets(totals._replace(values=values))
+    by_scale = multiscale_buckets(totals)
     if query_cells <= SINGLE_CELLS and not few:
         return by_scale
     by_pieces = monotone_buckets(straight_pieces(totals))

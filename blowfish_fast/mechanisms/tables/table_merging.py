@@ -12,6 +12,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.tables.merged_tables import Grouping
+from blowfish_fast.measure.strategies.prefix_sums import Totals, multiscale_buckets
 from blowfish_fast.release.synthetic import non_negative_shares
 
 MOST_MERGED = 24
@@ -104,6 +105,57 @@ def _kernel(noisy: FloatArray, variance: float) -> FloatArray:
         if risk < least:
             best, least = values, risk
     return best
+
+
+def cells_of_totals(
+    noisy: IntArray, variance: float, records: int
+) -> tuple[IntArray, float]:
+    """Return the cells of noisy running totals, and the variance of each of them.
+
+    Parameters
+    ----------
+    noisy : (cells,) int64
+        Noisy running totals; the last one is not read.
+    variance : float
+        Of each total.
+    records : int
+        The last total, which is exact.
+
+    Returns
+    -------
+    cells : (cells,) int64
+        Differences of totals.
+    variance : float
+        Of a cell between two noisy totals.
+
+    Examples
+    --------
+    >>> cells_of_totals(np.array([4, 4, 7, 0]), 2.0, 9)
+    (array([4, 0, 3, 2]), 4.0)
+    """
+    totals = noisy.copy()
+    totals[-1] = records
+    return np.diff(totals, prepend=0), 2.0 * variance
+
+
+def smoothed_totals(cells: FloatArray, variance: float) -> FloatArray:
+    """Return cells of 0 or more from differences of noisy running totals, smoothed.
+
+    Parameters
+    ----------
+    cells : (cells,) float64
+        What `cells_of_totals` returned: they add up to an exact number.
+    variance : float
+        Of a cell between two noisy totals.
+
+    Returns
+    -------
+    (cells,) float64
+        Expected records in each cell, with the same sum.
+    """
+    ends = np.arange(cells.size) == cells.size - 1
+    totals = Totals(np.cumsum(cells), ends, 0.5 * variance, 0.0, 0.0)
+    return multiscale_buckets(totals)
 
 
 def likely_cells(

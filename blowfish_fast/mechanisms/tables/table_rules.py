@@ -7,7 +7,7 @@ that is stated, public or was measured; none from a true count.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -23,6 +23,8 @@ from blowfish_fast.measure.strategies.tables.table_strategy import (
     heaviest_edge,
     is_exact,
 )
+
+from .table_merging import MOST_MERGED
 
 UNIT_WEIGHT = 2**20
 """Weight of a table when edges are priced; rounding up is far below it."""
@@ -91,6 +93,9 @@ class TableRules:
         1 where the budget is epsilon, 2 where it is rho.
     triples : sequence of triples of int
         Sets of three attributes that are counted: see `counted_triples`.
+    spans : mapping from int to int, optional
+        For attributes whose cells have an order, or are two, and where nobody appears:
+        how many cells an edge spans along it, at most.
 
     Examples
     --------
@@ -112,6 +117,7 @@ class TableRules:
         kinds: tuple[EdgeKind, ...],
         power: int = 1,
         triples: Sequence[AxisSet] = (),
+        spans: Mapping[int, int] | None = None,
     ) -> None:
         self.sizes = tuple(sizes)
         self.singles = tuple(singles)
@@ -121,8 +127,34 @@ class TableRules:
         self.pairs = [pair for pair in pairs if not is_exact(pair, kinds)]
         self.exact_triples = [axes for axes in triples if is_exact(axes, kinds)]
         others = [axes for axes in triples if not is_exact(axes, kinds)]
+        self.spans = {} if spans is None else dict(spans)
         # A screen shows pairs, so nothing would tell which triple to measure.
         self.triples = [] if self.screens else others
+
+    @cached_property
+    def running(self) -> frozenset[int]:
+        """Attributes whose single tables are measured as running totals: Lemma DC11.
+
+        A run of g cells has the noise of g cells, or that of two totals whatever g is.
+        Totals are taken where that is less for the run half way, as a ratio, between
+        one cell and a merged one.
+        """
+        chosen = set()
+        for axis in self.spans:
+            middle = math.sqrt(max(self.sizes[axis] / MOST_MERGED, 1.0))
+            if axis in self.singles and self.cells_over_totals(axis) * middle >= 1.0:
+                chosen.add(axis)
+        return frozenset(chosen)
+
+    def cells_over_totals(self, axis: int) -> float:
+        """Return the variance of a cell over that of the difference of two totals."""
+        # At one price: two cells move, or one total for each cell of the way; the
+        # variance grows with the square of that, in rho with the number itself.
+        return (2.0 / self.spans[axis]) ** (3 - self.power) / 2.0
+
+    def _moved_rows(self, axis: int, kind: EdgeKind) -> int:
+        """Return how many rows of a single table such an edge changes."""
+        return self.spans[axis] if axis in self.running else kind.cells
 
     def price(self, tables: Sequence[AxisSet]) -> float:
         """Return what tables at rate 1 cost on the worst edge, together."""
@@ -163,8 +195,11 @@ class TableRules:
         shares = []
         for axis, root in roots.items():
             heaviest = [
-                sum(other for at, other in roots.items() if kind.moves((at,)))
-                * kind.cells
+                sum(
+                    other * self._moved_rows(at, kind)
+                    for at, other in roots.items()
+                    if kind.moves((at,))
+                )
                 / float(kind.length) ** self.power
                 for kind in self.kinds
                 if kind.moves((axis,))

@@ -6,7 +6,9 @@ into which merged cells, is public and may follow from everything published befo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +20,14 @@ from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales, integer_weights
 from blowfish_fast.policies import Policy
 
-from .table_strategy import check_shape, edge_kinds, heaviest_edge, is_exact
+from .table_strategy import (
+    EdgeKind,
+    check_shape,
+    edge_kinds,
+    heaviest_edge,
+    is_exact,
+    longest_moves,
+)
 
 
 class MergedTables(LinearStrategy):
@@ -33,6 +42,9 @@ class MergedTables(LinearStrategy):
     shares : sequence of float
         Relative rates from 0 to 1. A table of rate 0 is left out, unless no edge of
         the policy moves it: then it is published as it is.
+    running : sequence of int
+        Places in `tables` of tables of one attribute that are measured as running
+        totals along it, in place of cells.
 
     Examples
     --------
@@ -57,9 +69,11 @@ class MergedTables(LinearStrategy):
         counted: CountedTables,
         tables: Sequence[MergedTable],
         shares: Sequence[float],
+        running: Sequence[int] = (),
     ) -> None:
         self.counted = counted
         self.tables = tuple(tables)
+        self.running = frozenset(running)
         self.shares = np.asarray(shares, dtype=np.float64)
         self.cells = np.array([table.cells for table in self.tables], dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.cells)]).astype(np.int64)
@@ -79,6 +93,8 @@ class MergedTables(LinearStrategy):
             table.sum(self.counted.table(counts, table.axes)).reshape(-1)
             for table in self.tables
         ]
+        for place in self.running:
+            merged[place] = np.cumsum(merged[place])
         return np.concatenate(merged)
 
     def weights(self) -> IntArray:
@@ -93,14 +109,15 @@ class MergedTables(LinearStrategy):
         return np.repeat(exact, self.cells)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return two cells of every table moved, one if absent: Lemmas CT3 and DC1.
+        """Return the rows that an edge moves, by weight: Lemmas CT3, DC1 and DC11.
 
-        A move inside merged cells changes none; it is priced as if it did.
+        Two cells of every table moved, one if absent; of running totals those between
+        both ends. A move inside merged cells changes none; it is priced as if it did.
 
         Parameters
         ----------
         weights : ndarray of int64, shape (rows,)
-            Whole weight of each merged cell, table after table.
+            Whole weight of each row, table after table.
         policy : Policy
             The policy, without constraints.
         power : int, default 1
@@ -112,9 +129,29 @@ class MergedTables(LinearStrategy):
             The sum, or a bound above it.
         """
         check_shape(policy, self.sizes)
-        heaviest = np.maximum.reduceat(weights, self.starts[:-1])
-        axes = [table.axes for table in self.tables]
-        return heaviest_edge(heaviest.tolist(), axes, edge_kinds(policy), power)
+        heaviest = np.maximum.reduceat(weights, self.starts[:-1]).tolist()
+        kinds = edge_kinds(policy)
+        if not self.running:
+            axes = [table.axes for table in self.tables]
+            return heaviest_edge(heaviest, axes, kinds, power)
+        spans, dearest = longest_moves(policy), 0
+        for kind in kinds:
+            moved = sum(
+                weight * self._moved_rows(place, kind, spans)
+                for place, weight in enumerate(heaviest)
+            )
+            dearest = max(dearest, math.ceil(Fraction(moved) / kind.length**power))
+        return dearest
+
+    def _moved_rows(self, place: int, kind: EdgeKind, spans: Sequence[int]) -> int:
+        """Return how many rows of a table an edge changes by one, at most."""
+        table = self.tables[place]
+        if not kind.moves(table.axes):
+            return 0
+        if place not in self.running:
+            return kind.cells
+        # A record that appears in the first cell raises every total.
+        return table.cells if kind.axes is None else spans[table.axes[0]]
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Refuse: merged cells alone do not determine single cells.
@@ -151,7 +188,7 @@ class MergedTables(LinearStrategy):
 
     def pack(self) -> dict[str, Any]:
         """Return sizes, counted tables, and each table's attributes and labels."""
-        return {
+        packed: dict[str, Any] = {
             "sizes": list(self.sizes),
             "counted": [list(axes) for axes in self.counted.tables],
             "tables": [
@@ -160,6 +197,9 @@ class MergedTables(LinearStrategy):
             ],
             "shares": self.shares,
         }
+        if self.running:
+            packed["running"] = sorted(self.running)
+        return packed
 
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
@@ -179,7 +219,14 @@ class MergedTables(LinearStrategy):
             inside = all(0 <= axis < len(sizes) for axis in axes)
             if not inside or list(axes) != sorted(set(axes)):
                 raise ReleaseFileError("a table names attributes that are not there")
-        return cls(CountedTables(sizes, counted), tables, shares.tolist())
+        running = [int(place) for place in data.get("running", ())]
+        if any(
+            not 0 <= place < len(tables) or len(tables[place].axes) != 1
+            for place in running
+        ):
+            raise ReleaseFileError("running totals are of tables of one attribute")
+        counted_tables = CountedTables(sizes, counted)
+        return cls(counted_tables, tables, shares.tolist(), running)
 
 
 def packed_labels(groupings: Sequence[Grouping]) -> list[IntArray]:

@@ -244,6 +244,46 @@ def edge_kinds(policy: Policy) -> tuple[EdgeKind, ...]:
     return tuple(kinds)
 
 
+def longest_moves(policy: Policy) -> tuple[int, ...]:
+    """Return how many cells an edge spans along each attribute, at most: Lemma DC11.
+
+    Exact for `TablePolicy` with policies of attributes and for products of policies of
+    one attribute each; for others an edge is taken to lead from end to end.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+
+    Returns
+    -------
+    tuple of int
+        From 0 to one less than the cells of the attribute.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages, towns = bf.Domain(90, names=["age"]), bf.Domain(7, names=["town"])
+    >>> near = {"age": bf.policies.Threshold(ages, theta=2)}
+    >>> longest_moves(bf.policies.TablePolicy(bf.Domain.product(ages, towns), near))
+    (2, 6)
+    """
+    if isinstance(policy, WithAbsent):
+        return longest_moves(policy.base)
+    longest = [size - 1 for size in policy.domain.shape]
+    by_axis: dict[int, Policy] = {}
+    if isinstance(policy, TablePolicy) and policy.by_attribute is not None:
+        for name, own in policy.by_attribute.items():
+            by_axis[policy.domain.axis(name)] = own
+    elif isinstance(policy, Product) and all(
+        factor.domain.ndim == 1 for factor in policy.factors
+    ):
+        by_axis = dict(enumerate(policy.factors))
+    for axis, own in by_axis.items():
+        longest[axis] = min(own.longest_edge(), longest[axis]) if own.has_moves else 0
+    return tuple(longest)
+
+
 def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
     shape = policy.domain.shape
     several = [axis for axis, size in enumerate(shape) if size > 1]
