@@ -343,10 +343,13 @@ def _cells_figures() -> dict[str, str]:
             ratios = [float(row["default"]) / float(row[over]) for row in some]
             means[f"cells.{name}_over_{over}"] = f"{_mean(ratios):.2f}"
             means[f"cells.{name}_over_{over}_worst"] = f"{max(ratios):.2f}"
+    bare = [float(row["bare_ratio"]) for row in rows]
     return {
         **means,
+        "cells.bare": f"{_mean(bare):.2f}",
+        "cells.bare_worst": f"{max(bare):.2f}",
         "cells.runs": _table(
-            (*heads, "least cost", "best sibling"),
+            (*heads, "least cost", "best sibling", "ratio without buckets"),
             [
                 (
                     *(row["set"], row["kind"], row["epsilon"]),
@@ -354,6 +357,7 @@ def _cells_figures() -> dict[str, str]:
                     *(f"{float(row[name]):.3g}" for name in ("default", "shrunk")),
                     f"{float(row['ratio']):.3f} ± {float(row['error']):.3f}",
                     *(f"{float(row[name]):.3g}" for name in ("least_cost", "sibling")),
+                    f"{float(row['bare_ratio']):.2f}",
                 )
                 for row in rows
             ],

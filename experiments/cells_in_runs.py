@@ -64,6 +64,8 @@ class RunsLine(NamedTuple):
         With `LeastCost`, shrunk.
     sibling : float
         The least of four siblings.
+    bare_ratio : float
+        The first over the second where both keep every cell, without buckets.
     """
 
     set: str
@@ -76,13 +78,14 @@ class RunsLine(NamedTuple):
     error: float
     least_cost: float
     sibling: float
+    bare_ratio: float
 
     def __str__(self) -> str:
         return (
             f"{self.set} ({self.kind}), epsilon {self.epsilon}: {self.default:.3g}, "
             f"shrunk {self.shrunk:.3g}, {self.ratio:.3f} ± {self.error:.3f}, least "
             f"cost {self.least_cost:.3g}, best sibling {self.sibling:.3g}, in runs "
-            f"{self.in_runs:.0%}"
+            f"{self.in_runs:.0%}, without buckets {self.bare_ratio:.3f}"
         )
 
 
@@ -196,6 +199,8 @@ def runs_report(
             third = bf.Dawa(policy, asked, partition=tree, **shrunk)
             ratio = float(first.mean() / second.mean())
             off = np.std(first - ratio * second, ddof=1) / second.mean()
+            others = [float(_errors(each, counts, seeds).mean()) for each in siblings]
+            bare = bf.Dawa(policy, asked, partition=None, epsilon=epsilon)
             yield RunsLine(
                 name,
                 kind,
@@ -206,7 +211,8 @@ def runs_report(
                 ratio,
                 float(off / math.sqrt(trials)),
                 float(_errors(third, counts, seeds).mean()),
-                min(float(_errors(each, counts, seeds).mean()) for each in siblings),
+                min(others),
+                float(_errors(bare, counts, seeds).mean()) / others[0],
             )
 
 

@@ -547,7 +547,8 @@ def _in_runs(measured: Measurement) -> FloatArray | None:
     alike = variances.size and variances.min() == variances.max() >= LEAST_VARIANCE
     if buckets.order is not None or not alike:
         return None
-    return kernels.fit_level_runs(noisy, buckets.sizes, float(variances[0]))
+    width, variance = float(measured.scales.widths[0]), float(variances[0])
+    return kernels.fit_level_runs(noisy, buckets.sizes, width, variance)
 
 
 class MapChoice(NamedTuple):

@@ -31,15 +31,17 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.kernels._jit import kernel
 
+from .posterior_mean import evidence_of_shrinkage
+
 SPREADS = (0.0, 1.0, 4.0, 16.0, 64.0)
 """Variance of a bucket's records inside a run, over their number."""
 LONGEST_RUN = 32
 """Buckets of a run at most: a level stretch of 2^16 cells is cut into 32 by halves."""
-MOST_BUCKETS = 2**13
+MOST_BUCKETS = 6144
 """Above, heights of their own are kept: the runs would take longer than the release."""
 FEWEST_BUCKETS = 8
-BLOCK = 128
-SAMPLE_BLOCKS = 8
+BLOCK = 64
+SAMPLE_BLOCKS = 16
 """Chance and spread are chosen on so many blocks of neighbours, evenly spread."""
 FIRST_STEPS, LATER_STEPS = 5, 2
 FIRST_CHANCE = 0.3
@@ -48,11 +50,8 @@ EMPTY = 0.2
 """Chance that a run is empty."""
 # A run that fits its buckets worse, in nats, is never taken.
 WORST_FIT = 50.0
-# Evidence that runs need over heights of their own, in nats for each bucket and in all:
-# chosen on the seven given histograms, on the shapes of ``experiments.siblings`` and on
-# level steps, see ``docs/explanation/how_the_defaults_were_chosen.md``.
-LEAST_GAIN, LEAST_GAIN_OF_ALL = 0.25, 10.0
-
+LEAST_GAIN = 10.0
+"""Evidence that runs need over totals that are shrunk one by one, in nats."""
 # A bucket lies across a border if the runs beside it differ, over its cells, by so many
 # deviations of the noise, and are level up to this part of their difference.
 LEAST_RISE, LEVEL, MOST_ASTRAY = 3.0, 0.1, 64.0
@@ -191,20 +190,9 @@ class _Chain:
             chance = min(max(chance, LEAST_CHANCE), 1.0 - LEAST_CHANCE)
         return evidence, chance, np.maximum(records, 0.0)
 
-    def evidence_of_own_heights(self) -> float:
-        """Return the evidence if each bucket had a height of its own."""
-        log_empty, log_filled, least_height = self.prior
-        root = math.sqrt(self.noise)
-        above = [_log_chance_above(float(total) / root) for total in self.totals]
-        heights = np.maximum(self.totals / self.sizes, 0.0) + least_height
-        filled = log_filled + np.array(above) - np.log(self.sizes * heights)
-        log_noise = LOG_ROOT + math.log(root)
-        empty = log_empty - 0.5 * self.totals**2 / self.noise - log_noise
-        return float(np.logaddexp(filled, empty).sum())
-
 
 def fit_level_runs(
-    noisy: AnyArray, sizes: IntArray, variance: float
+    noisy: AnyArray, sizes: IntArray, width: float, variance: float
 ) -> FloatArray | None:
     """Return the mean records of each cell, given that neighbours may share a height.
 
@@ -214,15 +202,18 @@ def fit_level_runs(
         Measured totals of buckets along a line, finite.
     sizes : ndarray of int64, shape (buckets,)
         Cells in each bucket, at least 1.
+    width : float
+        Scale of the Laplace noise in each.
     variance : float
-        Variance of the noise in each, above 0.
+        Its variance, above 0: that of whole numbers is a little less than twice the
+        square of the scale.
 
     Returns
     -------
     ndarray of float64, shape (cells,), or None
-        Posterior means, none negative. None where runs are not clearly likelier than a
-        height for each bucket, and for fewer than 8 or more than 2^13 buckets. It takes
-        O(32 buckets + cells).
+        Posterior means, none negative. None where runs have not clearly more evidence
+        than totals that are shrunk one by one, and for fewer than 8 or more than 6,144
+        buckets. It takes O(32 buckets + cells).
 
     Examples
     --------
@@ -232,7 +223,7 @@ def fit_level_runs(
     >>> noisy = np.repeat([50, 90], 8) * sizes + rng.laplace(0, 10, 16)
     >>> float(np.abs(np.repeat(noisy / sizes, sizes) - cells).mean().round(1))
     2.2
-    >>> float(np.abs(fit_level_runs(noisy, sizes, 200.0) - cells).mean().round(1))
+    >>> float(np.abs(fit_level_runs(noisy, sizes, 10, 200) - cells).mean().round(1))
     0.6
     """
     noisy = np.ascontiguousarray(noisy, dtype=np.float64)
@@ -247,10 +238,9 @@ def fit_level_runs(
         _Chain(noisy[part], cells[part], variance, prior)
         for part in _sample(noisy.size)
     ]
-    own = sum(part.evidence_of_own_heights() for part in sampled)
+    alone = evidence_of_shrinkage(noisy, np.full(noisy.size, float(width)), sizes)
     best, spread, chance = _most_likely(sampled)
-    buckets = sum(part.totals.size for part in sampled)
-    if best - own < LEAST_GAIN * buckets + LEAST_GAIN_OF_ALL:
+    if best - sum(alone[part].sum() for part in _sample(noisy.size)) < LEAST_GAIN:
         return None
     whole = _Chain(noisy, cells, variance, prior)
     _, _, fullness, records = whole.weigh(np.zeros(noisy.size), chance[0])

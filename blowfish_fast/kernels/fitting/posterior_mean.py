@@ -230,6 +230,20 @@ def shrink_towards_zero(
     if measured.size == 0:
         return estimate
     own = widths[measured]
+    totals, ratios, means, classes, weights = _learnt(noisy, widths, sizes, measured)
+    near = np.flatnonzero(totals <= FAR)
+    posterior = _posterior_means(
+        totals[near], ratios[near], means, weights, classes[near]
+    )
+    estimate[measured[near]] = posterior * own[near]
+    return estimate
+
+
+def _learnt(
+    noisy: FloatArray, widths: FloatArray, sizes: IntArray, measured: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, FloatArray]:
+    """Return totals in widths, ratios, means of the prior, classes and weights."""
+    own = widths[measured]
     unit = float(np.median(own))
     totals, ratios = noisy[measured] / own, unit / own
     clipped = np.minimum(totals, LARGEST * ratios)
@@ -240,9 +254,39 @@ def shrink_towards_zero(
     _, exponents = np.frexp(sizes[measured].astype(np.float64))
     _, classes = np.unique(exponents, return_inverse=True)
     weights = _class_weights(clipped, ratios, means, classes)
-    near = np.flatnonzero(totals <= FAR)
-    posterior = _posterior_means(
-        totals[near], ratios[near], means, weights, classes[near]
+    return totals, ratios, means, classes, weights
+
+
+def evidence_of_shrinkage(
+    noisy: FloatArray, widths: FloatArray, sizes: IntArray
+) -> FloatArray:
+    """Return how likely each total is under the prior of `shrink_towards_zero`.
+
+    Parameters
+    ----------
+    noisy : ndarray of float64, shape (buckets,)
+        Measured totals, finite and at most 2^60 widths.
+    widths : ndarray of float64, shape (buckets,)
+        Scale of the Laplace noise in each, above 0.
+    sizes : ndarray of int64, shape (buckets,)
+        Cells in each bucket, at least 1.
+
+    Returns
+    -------
+    ndarray of float64, shape (buckets,)
+        Logarithms of the densities.
+
+    Examples
+    --------
+    >>> noisy, widths = np.array([0.4, -1.2, 0.8, 25.0]), np.ones(4)
+    >>> found = evidence_of_shrinkage(noisy, widths, np.ones(4, dtype=np.int64))
+    >>> bool(found[3] < found[0] < np.log(0.5))
+    True
+    """
+    totals, ratios, means, classes, weights = _learnt(
+        noisy, widths, sizes, np.arange(noisy.size)
     )
-    estimate[measured[near]] = posterior * own[near]
-    return estimate
+    table = _likelihoods(totals, ratios, means)
+    # Rows are relative to the height of the noise, and to e^total below 0.
+    likely: FloatArray = np.log(np.einsum("ij,ij->i", table, weights[classes]))
+    return likely + np.minimum(totals, 0.0) - np.log(2.0 * widths)

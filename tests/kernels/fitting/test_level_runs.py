@@ -78,20 +78,6 @@ def test_averages_are_those_over_all_cuts_into_runs(spread):
     np.testing.assert_allclose(records, means / mass * sizes, rtol=1e-6)
 
 
-def test_own_heights_are_runs_of_one_bucket():
-    part = chain([21.0, -90.0, 12.0], [2.0, 1.0, 1.0], 4.0)
-    each = [
-        math.log(weight_of_run(part, slice(at, at + 1), np.full(3, 4.0))[0])
-        for at in (0, 2)
-    ]
-    alone = [
-        chain([part.totals[at]], [part.sizes[at]], 4.0).evidence_of_own_heights()
-        for at in (0, 2)
-    ]
-    assert alone == pytest.approx(each, abs=1e-6)
-    assert math.isfinite(part.evidence_of_own_heights())
-
-
 def dyadic_chains(heights, rng, noise=10.0):
     """Return totals of level steps that halves cut into chains, sizes and cells."""
     sizes = np.array([1, 2, 4, 8, 16, 8, 4, 2, 1] * len(heights))
@@ -103,7 +89,7 @@ def dyadic_chains(heights, rng, noise=10.0):
 def test_chains_of_one_height_are_joined():
     rng = np.random.default_rng(1)
     totals, sizes, cells = dyadic_chains([40, 90, 10, 300, 0, 70], rng)
-    estimate = fit_level_runs(totals, sizes, 200.0)
+    estimate = fit_level_runs(totals, sizes, 10.0, 200.0)
     before = np.abs(np.repeat(totals / sizes, sizes) - cells).mean()
     assert np.abs(estimate - cells).mean() < 0.4 * before
     assert estimate.min() >= 0
@@ -131,7 +117,7 @@ def test_records_that_scatter_keep_their_own_totals_in_part():
     rng = np.random.default_rng(2)
     cells = rng.poisson(np.repeat([400, 900, 100, 600], 64))
     totals = cells + rng.laplace(0, 10, cells.size)
-    estimate = fit_level_runs(totals, np.ones(cells.size, dtype=np.int64), 200.0)
+    estimate = fit_level_runs(totals, np.ones(cells.size, dtype=np.int64), 10.0, 200.0)
     heights = np.repeat([400, 900, 100, 600], 64)
     off = np.abs(estimate - cells).mean()
     assert off < 0.9 * np.abs(totals - cells).mean()
@@ -142,10 +128,21 @@ def test_nothing_is_joined_where_heights_are_their_own():
     rng = np.random.default_rng(3)
     sizes = np.ones(200, dtype=np.int64)
     rough = 10.0 ** rng.uniform(0, 6, 200)
-    assert fit_level_runs(rough + rng.laplace(0, 10, 200), sizes, 200.0) is None
-    assert fit_level_runs(np.zeros(7), sizes[:7], 200.0) is None
+    assert fit_level_runs(rough + rng.laplace(0, 10, 200), sizes, 10.0, 200.0) is None
+    assert fit_level_runs(np.zeros(7), sizes[:7], 10.0, 200.0) is None
     many = fitted.MOST_BUCKETS + 1
-    assert fit_level_runs(np.zeros(many), np.ones(many, dtype=np.int64), 2.0) is None
+    assert (
+        fit_level_runs(np.zeros(many), np.ones(many, dtype=np.int64), 1.0, 2.0) is None
+    )
+
+
+def test_sparse_cells_are_not_joined():
+    rng = np.random.default_rng(4)
+    cells = np.zeros(2048)
+    cells[rng.choice(2048, 12, replace=False)] = 400.0
+    totals = cells + rng.laplace(0, 10, 2048)
+    sizes = np.ones(2048, dtype=np.int64)
+    assert fit_level_runs(totals, sizes, 10.0, 200.0) is None
 
 
 def test_long_lines_are_weighed_by_blocks():
@@ -160,9 +157,9 @@ def test_long_lines_are_weighed_by_blocks():
 def test_empty_stretches_and_far_totals_stay_finite():
     sizes = np.ones(64, dtype=np.int64)
     for totals in (np.zeros(64), np.full(64, -1e6), np.full(64, 1e15)):
-        estimate = fit_level_runs(totals, sizes, 200.0)
+        estimate = fit_level_runs(totals, sizes, 10.0, 200.0)
         assert estimate is None or np.isfinite(estimate).all()
-    mixed = np.concatenate([np.full(32, -300.0), np.full(32, 900.0)])
+    mixed = np.concatenate([np.full(32, -30.0), np.full(32, 900.0)])
     np.testing.assert_allclose(
-        fit_level_runs(mixed, sizes, 200.0), np.repeat([0.0, 900.0], 32), atol=1.5
+        fit_level_runs(mixed, sizes, 10.0, 200.0), np.repeat([0.0, 900.0], 32), atol=1.5
     )

@@ -13,6 +13,7 @@ from blowfish_fast.kernels.fitting.posterior_mean import (
     _likelihoods,
     _mass_and_moment,
     _thin,
+    evidence_of_shrinkage,
     shrink_towards_zero,
 )
 from tests.reference import posterior_mean as reference
@@ -279,3 +280,20 @@ def test_arrays_of_different_lengths_are_refused():
         shrink_towards_zero(np.zeros(3), np.ones(2), ones(3))
     with pytest.raises(InputError, match="one-dimensional"):
         shrink_towards_zero(np.zeros((2, 2)), np.ones((2, 2)), np.ones((2, 2), int))
+
+
+def test_densities_of_totals_integrate_to_one():
+    """One total of a class moves its prior little: its density is that of a mixture."""
+    truth, noisy = sparse_counts(300, 5)
+    widths, sizes = np.full(300, 10.0), ones(300)
+    places = np.arange(-150.0, 600.0, 2.0)
+    densities = []
+    for place in places:
+        likely = evidence_of_shrinkage(np.append(noisy, place), *_longer(widths, sizes))
+        densities.append(np.exp(likely[-1]))
+    assert 2.0 * np.sum(densities) == pytest.approx(1.0, abs=0.1)
+    assert evidence_of_shrinkage(truth, widths, sizes).shape == (300,)
+
+
+def _longer(widths, sizes):
+    return np.append(widths, widths[0]), np.append(sizes, sizes[0])
