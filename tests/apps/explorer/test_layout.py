@@ -272,3 +272,22 @@ def test_edges_of_dates_are_days_without_a_time_zone():
     for value in ("2024-01-02T00:00:00+02:00", "2024-01-02T06:00:00", "soon"):
         with pytest.raises(QuestionError):
             cell_of(attribute, value)
+
+
+@pytest.mark.parametrize(
+    ("stated", "near"),
+    [
+        ("2026-03-10", "2026-03-01 and 2026-04-01"),
+        ("2025-12-24", "near 2026-01-01"),
+        ("2027-01-05", "near 2026-07-01"),
+    ],
+)
+def test_a_date_that_is_no_edge_is_refused_with_the_nearest_edges(stated, near):
+    months = [f"2026-0{month}-01" for month in range(1, 8)]
+    table = TableSpec(name="visits", attributes=[{"name": "day", "dates": months}])
+    asked = {"kind": "histogram", "table": "visits", "attribute": "day"}
+    cost = {"cost": {"alpha": 20}}
+    for low, high in ((stated, "2026-07-01"), ("2026-01-01", stated)):
+        within = {"attribute": "day", "low": low, "high": high}
+        with pytest.raises(QuestionError, match=near):
+            lay_out(table, read_question({**asked, **cost, "filters": [within]}))

@@ -102,6 +102,18 @@ def test_a_charge_whose_numbers_were_not_kept_is_not_paid_twice(database, monkey
     assert float(explorer.ledger.spent) == 2
 
 
+def test_a_ledger_in_rho_measures_what_is_left_out_for_rho(database):
+    explorer = Explorer(described(presence=True), database, rho=5)
+    with pytest.raises(LedgerError, match="counts rho"):
+        explorer.measure_loss(43, epsilon=1)
+    told = explorer.measure_loss(43, rho=2, confidence=0.999)
+    assert float(explorer.ledger.spent) == 2
+    assert told["low"] <= 37 <= told["high"]
+    assert told["low"] < told["high"]
+    assert explorer.measure_loss(43, rho=1) == told == explorer.known_loss()
+    assert float(explorer.ledger.spent) == 2
+
+
 def test_what_the_policy_does_not_hide_is_exact_and_free(database):
     explorer = Explorer(described(), database, epsilon=5)
     told = explorer.measure_loss(100, epsilon=1)
