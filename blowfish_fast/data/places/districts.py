@@ -328,9 +328,9 @@ class Districts:
             raise DomainError(
                 "where districts meet, both have the corner: no T-junctions",
                 received=f"a corner inside a border of {names[0]!r} and {names[1]!r}",
-                way_out="Put the corner into both, with shapely.coverage_simplify(..., "
-                "0) or QGIS, Snap geometries; or round borders to more than "
-                f"{self.step:g}, step=...",
+                way_out="Put the corner into both: cut all borders at all corners with "
+                "shapely.polygonize of the union of boundaries, or QGIS, Snap "
+                f"geometries; or round borders to more than {self.step:g}, step=...",
             )
         middles = (self._edges[:, :2] + self._edges[:, 2:]) // 2
         placed = kernels.locate_points(middles[:, 0], middles[:, 1], self._index)

@@ -4,7 +4,7 @@ A district that follows lines of the grid is a union of cells. Any other one cut
 and nobody knows where in a cell its records lie. Then the estimate takes cells by the
 part of their area, as if records were spread evenly; the interval needs no such word:
 it runs from the lower end of the cells inside to the upper end of all cells that the
-district touches, each at half of the miss.
+district touches, each at half of the miss (Lemma DI3).
 
     . . . . . .
     . / # # \ .     # inside: counted by the lower end

@@ -248,3 +248,23 @@ def test_a_table_without_its_district_is_told_which_columns_would_do():
     both = bf.Domain.product(place, bf.Domain.from_levels(["F", "M"], name="sex"))
     with pytest.raises(InputError, match=r"lack the attributes \['sex'\]"):
         bf.Histogram.from_records(both, {"lon": [1.0], "lat": [1.0]})
+
+
+def test_borders_are_cut_at_all_corners_as_the_refusal_says():
+    """The way out of a T-junction, by shapely: each district keeps its points."""
+    shapely = pytest.importorskip("shapely", reason="pip install 'blowfish_fast[geo]'")
+    tall = shapely.box(0, 0, 1, 2)
+    shapes = [tall, shapely.box(1, 0, 2, 1), shapely.box(1, 1, 2, 2)]
+    with pytest.raises(DomainError, match="polygonize of the union"):
+        bf.Districts.from_shapes(shapes, "ABC")
+    borders = shapely.union_all([shape.boundary for shape in shapes])
+    faces = shapely.polygonize([borders]).geoms
+    noded = [
+        shapely.MultiPolygon(
+            [face for face in faces if shape.contains(face.representative_point())]
+        )
+        for shape in shapes
+    ]
+    districts = bf.Districts.from_shapes(noded, "ABC")
+    assert districts.neighbouring_pairs().tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert districts.locate([0.5, 1.0, 1.0], [1.0, 0.5, 1.0]).tolist() == [0, 1, 2]
