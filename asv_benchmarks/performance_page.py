@@ -6,8 +6,10 @@
 
     asv run ---> results/MACHINE/*.json ---> recorded/ARCHITECTURE/performance.json --+
     ratio_check.py --record ---------------> recorded/ARCHITECTURE/ratios.json -------+
+    simulate_cores.py --record ------------> recorded/ARCHITECTURE/cores.json --------+
+    measure_large.py --record -------------> recorded/ARCHITECTURE/large.json --------+
                                                                                       |
-         docs/data/speed/*.csv: every time      docs/performance.md: two tables <-----+
+         docs/data/speed/*.csv: every time       docs/performance.md: its tables <-----+
 
 The results of asv are large and belong to one checkout, so the figures are kept here, a
 folder for each architecture (``uname -m``); from them everything can be made anew
@@ -105,6 +107,8 @@ def figures() -> dict[str, str]:
         "speed.machines": _machines(recorded),
         "speed.ratios": _ratio_table(recorded),
         "speed.waits": _wait_table(recorded),
+        "speed.cores": _cores_table(),
+        "speed.large": _large_table(),
     }
 
 
@@ -121,6 +125,54 @@ def read_recorded() -> dict[str, dict[str, Any]]:
         if times.exists():
             recorded[folder.name] |= json.loads(times.read_text())
     return recorded
+
+
+def read_kept(name: str) -> dict[str, dict[str, Any]]:
+    """Return what a script kept under this name, by architecture, where it ran."""
+    files = {folder.name: folder / name for folder in sorted(RECORDED.iterdir())}
+    return {
+        architecture: json.loads(file.read_text())
+        for architecture, file in files.items()
+        if file.exists()
+    }
+
+
+def _cores_table() -> str:
+    """Return the simulated times on 1 to 16 cores, and how much 2 and 16 gain."""
+    rows = []
+    heads: tuple[str, ...] = ()
+    for architecture, powers in read_kept("cores.json").items():
+        for power, releases in powers.items():
+            for name, seconds in releases.items():
+                cores = sorted(map(int, seconds))
+                heads = tuple("1 core" if one == 1 else f"{one}" for one in cores)
+                alone = seconds["1"]
+                gains = [f"{alone / seconds[str(one)]:.2f}" for one in (2, cores[-1])]
+                times = [_time(seconds[str(one)]) for one in cores]
+                rows.append((name, f"2^{power}", architecture, *times, *gains))
+    last = heads[-1]
+    what = ("release", "cells", "machine")
+    return _table((*what, *heads, "gain on 2", f"gain on {last}"), rows)
+
+
+def _large_table() -> str:
+    """Return what single releases on very many cells took, and what was declared."""
+    rows = [
+        (
+            f"2^{power}",
+            kind,
+            f"{found['buckets']:,}",
+            architecture,
+            _time(found["cpu seconds"]),
+            f"{found['peak GiB']:.2f} GiB",
+            f"{found['declared GiB']:.2f} GiB",
+        )
+        for architecture, powers in read_kept("large.json").items()
+        for power, kinds in powers.items()
+        for kind, found in sorted(kinds.items())
+    ]
+    heads = ("cells", "counts", "buckets", "machine", "CPU time", "peak", "declared")
+    return _table(heads, rows)
 
 
 def tables() -> dict[Path, str]:

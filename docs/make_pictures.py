@@ -13,6 +13,7 @@ The README's ``demo.png`` has secure noise and differs at every run:
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -368,6 +369,44 @@ def connections() -> Any:
     return bf.plotting.buckets(dawa.release(data, rng=1), part="2024-03-01")
 
 
+def speed() -> Any:
+    """Draw times per cell of some kernels, and what more cores gain, as recorded."""
+    from matplotlib import pyplot
+
+    recorded = HERE.parent / "asv_benchmarks" / "recorded" / "aarch64"
+    kernels = json.loads((recorded / "performance.json").read_text())["kernels"]
+    releases = json.loads((recorded / "cores.json").read_text())["20"]
+    figure, (growth, gains) = pyplot.subplots(1, 2, figsize=(5.6, 2.4))
+    for name in SHOWN_KERNELS:
+        sizes = np.array(kernels[name]["parameters"][0], dtype=float)
+        # Of several settings, which change fastest, the first.
+        settings = len(kernels[name]["seconds"]) // sizes.size
+        times = 1e9 * np.array(kernels[name]["seconds"][::settings]) / sizes
+        growth.plot(sizes, times, marker="o", markersize=3, label=name)
+    growth.set_xscale("log", base=2)
+    growth.set_yscale("log")
+    growth.set_ylim(2, 20_000)  # above, the names
+    growth.set_xlabel("cells, leaves or draws")
+    growth.set_ylabel("CPU nanoseconds each")
+    for name, seconds in releases.items():
+        cores = sorted(map(int, seconds))
+        gain = [seconds["1"] / seconds[str(one)] for one in cores]
+        gains.plot(cores, gain, marker="o", markersize=3, label=name.replace("`", ""))
+    gains.set_xscale("log", base=2)
+    gains.set_xticks(cores, map(str, cores))
+    gains.set_xlabel("cores (simulated)")
+    gains.set_ylabel("times as fast as on one")
+    for axes in (growth, gains):
+        axes.legend(fontsize=5, frameon=False)
+    figure.tight_layout()
+    return growth
+
+
+SHOWN_KERNELS = (
+    *("DiscreteLaplace", "SummedAreaTable", "TreeLeastSquares"),
+    *("DyadicQuantileCosts", "SampleDyadicPartition"),
+)
+
 PICTURES: dict[str, Callable[[], Any]] = {
     one.__name__: one
     for one in (
@@ -375,7 +414,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
         *(policy_small, policy_absent, policy_large),
         *(error_curves, tradeoff, budget),
         *(tutorial, people, beliefs, known_totals, own_mechanism, seeded),
-        *(noise_only, certified, weekly, connections),
+        *(noise_only, certified, weekly, connections, speed),
     )
 }
 

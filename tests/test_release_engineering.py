@@ -17,6 +17,7 @@ import zipfile
 from importlib.metadata import version as installed
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import blowfish_fast as bf
@@ -222,7 +223,10 @@ def ratio_check(monkeypatch):
     return importlib.import_module("ratio_check")
 
 
-FIGURES = ("speed.machines", "speed.ratios", "speed.waits")
+FIGURES = (
+    *("speed.machines", "speed.ratios", "speed.waits"),
+    *("speed.cores", "speed.large"),
+)
 
 
 def test_the_performance_page_is_the_one_that_its_figures_make(monkeypatch):
@@ -238,6 +242,51 @@ def test_the_performance_page_is_the_one_that_its_figures_make(monkeypatch):
     monkeypatch.setattr(pages, "figures", lambda: others)
     monkeypatch.setattr(generator, "filler", lambda: pages)
     assert generator.main(["--check"]) == 1
+
+
+@pytest.fixture
+def simulate_cores(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "asv_benchmarks"))
+    return importlib.import_module("simulate_cores")
+
+
+def test_listed_jobs_go_to_the_core_that_is_free_first(simulate_cores):
+    listed = simulate_cores.Listed(threads=4, seconds=[3.0, 1.0, 1.0, 1.0])
+    assert [listed.makespan(cores) for cores in (1, 2, 4, 16)] == [6.0, 3.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize(("in_order", "expected"), [(True, 9.0), (False, 7.0)])
+def test_blocks_wait_for_states_and_closes(simulate_cores, in_order, expected):
+    # A job of 2 and a close of 1 for each of 4 blocks, on 2 cores with 3 buffers.
+    seconds = {(block, 0): 2.0 for block in range(4)}
+    seconds |= {(block, simulate_cores.CLOSE): 1.0 for block in range(4)}
+    blocked = simulate_cores.Blocked(2, 4, seconds, [in_order])
+    assert blocked.makespan(1) == 12.0
+    assert blocked.makespan(2) == expected
+
+
+def test_jobs_of_a_release_are_recorded_and_change_nothing(simulate_cores):
+    line = bf.Domain(2**16)
+    asked = bf.workloads.Ranges(line, [0, 9], [5, 2**16])
+    dawa = bf.Dawa(bf.policies.AddRemove(line), asked, epsilon=1)
+    counts = np.arange(2**16) // 512
+    alone = dawa.release(counts, rng=1)
+    with simulate_cores.recorded(4) as recorder:
+        together = dawa.release(counts, rng=1)
+    assert recorder.stages
+    assert np.array_equal(alone.answer(asked), together.answer(asked))
+    cpu = sum(sum(stage.seconds) for stage in recorder.stages)
+    assert recorder.seconds(cpu, 4) <= recorder.seconds(cpu, 1)
+    assert recorder.seconds(cpu, 1) == pytest.approx(cpu)
+
+
+def test_large_releases_say_what_they_took(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / "asv_benchmarks"))
+    measure_large = importlib.import_module("measure_large")
+    if not sys.platform.startswith("linux"):
+        pytest.skip("needs /proc")
+    assert measure_large.main(["--power", "12", "--kind", "steps"]) == 0
+    assert '"declared GiB"' in capsys.readouterr().out
 
 
 class Machine:
