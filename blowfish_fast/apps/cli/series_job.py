@@ -30,10 +30,11 @@ from blowfish_fast.data.records import Rule
 from blowfish_fast.errors import InputError
 
 from .parsing.job import Job
+from .parsing.workload import asks_tables
 
 PLACE = "{epoch}"
 """What stands in names of files for the epoch that is released."""
-OUTPUTS = ("release", "table", "picture", "report")
+OUTPUTS = ("release", "table", "picture", "report", "map", "synthetic")
 TERMS = ("exponent", "band", "frozen", "epochs_at_most")
 """What a job says of totals, beside wanting them."""
 
@@ -329,9 +330,14 @@ def next_job(
 
 def _dated(job: Job, name: str, path: Path, epoch: str) -> str | None:
     """Return the name of an output, with the epoch before its ending."""
+    from .files.outputs import FOLDER
+
     stated: str | None = getattr(job, name)
     if stated is None and name == "release":
         stated = str(path.with_suffix(".blowfish"))
+    if stated is None and name == "table" and asks_tables(job.workload):
+        # Many tables are written unasked: the folder of last month is in the way.
+        stated = FOLDER
     if stated is None or PLACE in stated:
         return stated
     file = Path(stated)

@@ -95,6 +95,22 @@ def test_variants_and_units_are_those_of_the_promise():
     assert person["dp_variant"]["variant_name"] == "Pure DP"
 
 
+@pytest.mark.parametrize("presence", [False, True, "only"])
+def test_tables_of_whole_records_are_differential_privacy(presence):
+    two = bf.Domain((3, 2), names=["age", "sex"])
+    asked = bf.workloads.Tables(two, ways=1)
+    whole = bf.policies.TablePolicy(two, presence=presence)
+    by_column = bf.policies.TablePolicy(
+        two, {"sex": bf.policies.Full(bf.Domain(2, names="sex"))}
+    )
+    for policy, variant in [(whole, "Pure DP"), (by_column, "Blowfish privacy (Pure")]:
+        mechanism = bf.Contingency(policy, asked, epsilon=1)
+        records = {"age": [0, 1, 2, 2], "sex": [0, 1, 1, 0]}
+        counts = bf.TableCounts.from_records(mechanism, records)
+        _, entry = entry_of(mechanism.release(counts))
+        assert entry["dp_variant"]["variant_name"].startswith(variant)
+
+
 def test_what_no_entry_is_made_of_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     seeded = bf.Laplace(FULL, epsilon=1).release([9] * 8, rng=1)

@@ -275,6 +275,33 @@ def test_a_series_without_an_epoch_is_told_where_to_begin(tmp_path):
     assert (dated.series, name) == ("received:week:2025-W46", "2025-W46")
 
 
+def test_tables_of_two_months_are_added_up_table_by_table(tmp_path):
+    stated = MONTHLY.replace('kind = "identity"', 'kind = "tables:1"')
+    stated = stated.replace('[mechanism]\nname = "laplace"\n', "")
+    (tmp_path / "monthly.toml").write_text(stated)
+    for name, lines in (("2025-11", 40), ("2025-12", 60)):
+        (tmp_path / f"visits-{name}.csv").write_text("age\n" + "7\n" * lines)
+    first = told("next", "monthly.toml", "--epoch", "2025-11")["files"]
+    second = told("next", "monthly.toml")["files"]
+    assert second["table"] == "tables-2025-12"
+    both = [first["release"], "--with", second["release"], "--by", "age"]
+    summed = told("answer", *both, "--how", "disjoint")
+    assert summed["answers"][0]["count"] == pytest.approx(100, abs=6)
+    assert summed["epsilon"] == "5"
+    assert told("answer", *both, "--how", "sum")["epsilon"] == "10"
+
+
+def test_next_names_by_date_what_is_written_unasked_and_what_is_made_up(tmp_path):
+    job = Job(ledger=str(tmp_path / "ages.ledger"), workload="tables:1", map="a.gpkg")
+    path = tmp_path / "monthly.toml"
+    today = datetime.date(2026, 2, 1)
+    dated, _ = next_job(job, path, epoch="2025-11", today=today)
+    assert (dated.table, dated.map) == ("tables-2025-11", "a-2025-11.gpkg")
+    named = Job(ledger=job.ledger, synthetic="made-up.csv", workload="identity")
+    dated, _ = next_job(named, path, epoch="2025-11", today=today)
+    assert (dated.table, dated.synthetic) == (None, "made-up-2025-11.csv")
+
+
 def test_next_needs_a_ledger(tmp_path):
     path = tmp_path / "weekly.toml"
     with pytest.raises(bf.errors.InputError, match="follows those that a ledger holds"):

@@ -87,10 +87,13 @@ def run_answer(
         outputs.check_file("table", out, overwrite=overwrite)
     with spinner(f"reading {path.name}") as step:
         loaded = outputs.read_release(path, upto=chosen.upto, last=chosen.last)
-        if chosen.others or chosen.how is not None:
-            beside = [outputs.read_release(other) for other in chosen.others]
-            loaded = outputs.combined([loaded, *beside], chosen.how)
         release = questions.asked_table(loaded, asked)
+        if chosen.others or chosen.how is not None:
+            beside = [
+                questions.asked_table(outputs.read_release(other), asked)
+                for other in chosen.others
+            ]
+            release = outputs.combined([release, *beside], chosen.how)
         if sample is not None:
             release = drawn_release(release, sample, asked)
         if rounded:

@@ -210,7 +210,9 @@ def _variant(release: Release) -> str:
     name = kind or "Zero-concentrated DP"
     policy = release.guarantee.policy
     base = policy.get("base", policy) if policy.get("kind") == "per_person" else policy
-    if isinstance(base, dict) and base.get("kind") in ORDINARY:
+    # A table whose columns have no policies of their own protects whole records.
+    whole = base["kind"] == "table" and base["by_attribute"] is None
+    if whole or base["kind"] in ORDINARY:
         return str(name)
     return f"Blowfish privacy ({name} under a policy)"
 
