@@ -50,7 +50,7 @@ from .tables.table_merging import (
     merged_cells,
     smoothed_totals,
 )
-from .tables.table_rules import CHOICE_SHARE, SCREEN_SHARE, SCREEN_SIDE, TableRules
+from .tables.table_rules import SCREEN_SHARE, SCREEN_SIDE, TableRules
 
 TOTAL_SHARE = Fraction(1, 50)
 """Part of the budget that buys the number of records where it is private."""
@@ -487,7 +487,8 @@ class TablesRun:
         """Choose a table, measure it, fit; as often as was decided."""
         private = self.private
         each = self.left / tables
-        choice, price = each * CHOICE_SHARE, each * (1 - CHOICE_SHARE)
+        share = self.rules.choice_share
+        choice, price = each * share, each * (1 - share)
         if self._each(choice).for_choice(1) <= 0:
             # So little that no choice has an epsilon: single tables say what is known.
             return

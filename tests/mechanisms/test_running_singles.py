@@ -128,3 +128,13 @@ def test_totals_are_taken_where_their_noise_is_less():
     shares = TableRules(*terms, spans=spans).single_shares()
     # Each attribute moves alone: what it pays a row is one over the rows that move.
     np.testing.assert_allclose(shares, [1, 0.5, 0.5, 1])
+
+
+def test_choices_have_twice_the_share_where_records_move():
+    terms = (9, 9), [(0, 1)], [0, 1]
+    appearing, moving = EdgeKind(None), EdgeKind(frozenset({0, 1}))
+    shares = [
+        TableRules(*terms, kinds).choice_share
+        for kinds in ((appearing,), (moving,), (moving, appearing))
+    ]
+    assert [float(share) for share in shares] == [0.1, 0.2, 0.2]
