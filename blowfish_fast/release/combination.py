@@ -18,7 +18,14 @@ from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Identity, Workload
 
-from .grants import Scope, Tabular, counts_records, with_answers
+from .grants import (
+    Scope,
+    Tabular,
+    counted_records,
+    counts_records,
+    truth_sentence,
+    with_answers,
+)
 from .guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -256,6 +263,10 @@ class CombinedRelease(Tabular):
         str
             The sentence.
         """
+        if kind == "truth" and not self.counts_people:
+            return truth_sentence(
+                confidence, counted_records(self), "true difference of counts"
+            )
         least = min(
             self.parts, key=lambda part: (part.fresh, part._linear().buckets.count)
         )
@@ -288,6 +299,7 @@ class CombinedRelease(Tabular):
                 "records are selected from sums and averages of releases",
                 received="a difference, which counts no records",
                 way_out="Ask where(...) of each release, and subtract the answers",
+                code="difference_counts_no_records",
             )
         from .olap import Selection, join_conditions
 

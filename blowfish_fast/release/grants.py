@@ -316,7 +316,9 @@ def counted_records(release: Any) -> str:
     return counted
 
 
-def truth_sentence(confidence: float, counted: str = "") -> str:
+def truth_sentence(
+    confidence: float, counted: str = "", number: str = "true count"
+) -> str:
     """Say that intervals hold true counts, of which records, and how surely.
 
     Parameters
@@ -325,6 +327,8 @@ def truth_sentence(confidence: float, counted: str = "") -> str:
         How surely.
     counted : str, default ''
         Which records count, as `Guarantee.counted_records` says it.
+    number : str, default 'true count'
+        What is held, where that is no count.
 
     Returns
     -------
@@ -332,7 +336,7 @@ def truth_sentence(confidence: float, counted: str = "") -> str:
         The sentence.
     """
     return (
-        f"Each interval holds the true count{counted} with probability at least "
+        f"Each interval holds the {number}{counted} with probability at least "
         f"{confidence:.15g}."
     )
 

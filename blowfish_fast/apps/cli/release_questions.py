@@ -391,8 +391,16 @@ def _answer_workload(
         partial(release.interval_sentence, workload=asked),
         (asked,),
         cuts_cells=isinstance(asked, Rectangles) and not asked.whole_cells,
-        counts=("count", np.full(asked.queries, counts_records(asked))),
+        counts=(
+            "count",
+            # A difference of releases may be below 0, and so may its truth.
+            np.full(asked.queries, _counts_people(release) and counts_records(asked)),
+        ),
     )
+
+
+def _counts_people(release: Release) -> bool:
+    return bool(getattr(release, "counts_people", True))
 
 
 def _answer_polygons(release: Release, asked: Question) -> AnswerTable:

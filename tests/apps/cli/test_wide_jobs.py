@@ -82,6 +82,8 @@ def test_rules_stand_beside_other_columns():
         ("t=2024-01-01:2400-01-01:1ns", "2\\^62 cells"),
         ("t=2024-01-01T00:2024-01-02:1s:1", "the cells of 't' are"),
         ("t=1..5", "the cells of 't' are"),
+        ("age=0:90:10, sex=categories:F,M", "Each column is stated by itself"),
+        ("age=0:90:10 income=0:9:1", "Each column is stated by itself"),
     ],
 )
 def test_rules_that_cannot_be_read_are_refused(words, why):

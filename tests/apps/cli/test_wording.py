@@ -64,6 +64,33 @@ def test_refusals_of_a_question(words, message, capsys):
     assert not PYTHON.search(said)
 
 
+def test_a_difference_below_zero_stays_there(capsys):
+    ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+    laplace = bf.Laplace(bf.policies.Full(ages), epsilon=1)
+    for name, counts in (("small", np.full(10, 5)), ("large", np.full(10, 500))):
+        laplace.release(counts, rng=1 + counts[0]).save(f"{name}.blowfish")
+    both = ["answer", "small.blowfish", "--with", "large.blowfish"]
+    asked = ["--how", "difference", "--workload", "identity", "--json"]
+    assert run_command([*both, *asked]) == 0
+    answers = json.loads(capsys.readouterr().out)["answers"]
+    # Intervals that were cut at 0 said that nothing had changed.
+    for answer in answers:
+        assert answer["low"] < answer["count"] < answer["high"] < 0
+
+
+def test_a_difference_is_asked_as_a_whole(capsys):
+    for seed in ("1", "2"):
+        made = ["--cells", "age=0:100:10", "--policy", "full", "--seed", seed]
+        assert run_command([*PEOPLE, *made, "--out", f"{seed}.blowfish"]) == 0
+    both = ["answer", "1.blowfish", "--with", "2.blowfish", "--how", "difference"]
+    assert run_command([*both, "--workload", "identity"]) == 0
+    assert "holds the true difference of counts with" in capsys.readouterr().out
+    assert run_command([*both, "--by", "age"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "ask the difference as a whole, with --workload" in said
+    assert not PYTHON.search(said)
+
+
 GRID = ["compare", "--cells", "4x6", "--workload", "identity", "--epsilon", "1"]
 
 

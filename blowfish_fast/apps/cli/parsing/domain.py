@@ -214,12 +214,23 @@ def _evenly_cut(name: str, cells: str, words: str) -> Domain | WideDomain:
     if len(ends) != 3 or not all((low, high, step)):
         raise InputError(
             f"the cells of {name!r} are {FORMS}; received {words.strip()!r}"
+            f"{_if_several(words)}"
         )
     if CLOCK_STEP.fullmatch(step):
         return _by_the_clock(name, (low, high, step), words)
     if _is_date(low) and _is_date(high):
         return Domain.from_dates(_dates(low, high, step, words), name=name)
     return _evenly(name, (low, high, step), words)
+
+
+def _if_several(words: str) -> str:
+    """Return what to do where words look like those of several columns."""
+    if len(re.findall(r"[^\s,;=]\s*=", words)) < 2:
+        return ""
+    return (
+        ". Each column is stated by itself, with the option before each, or x between "
+        'them: "age=0:101:1 x sex=categories:F,M"'
+    )
 
 
 def _by_the_clock(
@@ -351,7 +362,7 @@ def _evenly(name: str, stated: tuple[str, str, str], words: str) -> Domain | Wid
         raise InputError(
             "cells of one width are LOW:HIGH:WIDTH, three numbers such as 0:101:1, or "
             f"two dates and one of {', '.join(STEPS)}, or a step of a clock such as "
-            f"5min; received {words.strip()!r}"
+            f"5min; received {words.strip()!r}{_if_several(words)}"
         ) from None
     cells = (stop - start) / step if step > 0 else Fraction(0)
     if cells < 1 or cells.denominator != 1:
