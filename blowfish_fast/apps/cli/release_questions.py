@@ -384,6 +384,8 @@ def _answer_workload(
             (asked,),
             noise_shares=parts,
         )
+    # A difference of releases may be below 0, and so may its truth.
+    of_records = getattr(release, "counts_people", True) and counts_records(asked)
     return AnswerTable(
         {**beside, "count": release.answer(asked)},
         partial(release.intervals, asked),
@@ -391,16 +393,8 @@ def _answer_workload(
         partial(release.interval_sentence, workload=asked),
         (asked,),
         cuts_cells=isinstance(asked, Rectangles) and not asked.whole_cells,
-        counts=(
-            "count",
-            # A difference of releases may be below 0, and so may its truth.
-            np.full(asked.queries, _counts_people(release) and counts_records(asked)),
-        ),
+        counts=("count", np.full(asked.queries, of_records)),
     )
-
-
-def _counts_people(release: Release) -> bool:
-    return bool(getattr(release, "counts_people", True))
 
 
 def _answer_polygons(release: Release, asked: Question) -> AnswerTable:
