@@ -47,7 +47,9 @@ def test_a_domain_of_a_trillion_cells_is_counted(generator, monkeypatch):
     monkeypatch.setattr(module, "WAITING", 50)
     people = Domain(2**20, names=["person"])
     places = Domain(2**20, names=["place"])
-    wide = WideDomain.product(people, Domain.from_levels("ab", name="kind"), places)
+    wide = WideDomain.product(
+        people, Domain.from_levels(["a", "b"], name="kind"), places
+    )
     chunks = [
         {
             "person": generator.integers(0, 2**20, 40),

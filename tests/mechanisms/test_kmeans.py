@@ -285,7 +285,7 @@ def test_bad_input_is_refused_before_anything_is_drawn():
     with pytest.raises(InputError, match="start must lie in the box"):
         bf.KMeans(Full(BOX), 1, epsilon=1, start=[[1, 81]])
     with pytest.raises(DomainError, match="levels have none"):
-        bf.KMeans(Full(bf.Domain.from_levels("ab")), epsilon=1)
+        bf.KMeans(Full(bf.Domain.from_levels(["a", "b"])), epsilon=1)
     mechanism = bf.KMeans(Full(BOX), epsilon=1)
     for points in ([[50, 80.5]], [[np.nan, 1]], [[-1, 1]]):
         with pytest.raises(CountsError, match="some do not"):

@@ -129,7 +129,7 @@ def test_tests_of_the_whole_suite_are_found_by_what_coverage_noted(
     # The one that ran less comes first.
     assert contexts.tests_of(after) == ["tests/test_docs.py::test_of_no_file", own]
     # That one is not there any more. A line that nothing ran has its file's tests.
-    (fine,) = (one for one in found if one.rule == "truth" and one.after == "True")
+    fine = next(one for one in found if one.rule == "truth" and one.after == "True")
     outcome = try_noted([after, fine], data, 20.0)
     assert (outcome.tried, outcome.survivors, outcome.failed) == (2, [fine], [])
 

@@ -67,7 +67,9 @@ def test_what_cannot_be_drawn_is_refused_with_the_way_out(saved, tmp_path):
 def test_counts_are_drawn_by_the_columns_that_are_named(tmp_path, monkeypatch):
     ages = bf.Domain.from_edges([0, 20, 40, 60], name="age")
     towns = bf.Domain.from_levels(["Bern", "Chur"], name="town")
-    domain = bf.Domain.product(ages, towns, bf.Domain.from_levels("fm", name="sex"))
+    domain = bf.Domain.product(
+        ages, towns, bf.Domain.from_levels(["f", "m"], name="sex")
+    )
     laplace = bf.Laplace(
         bf.policies.AddRemove(domain), bf.workloads.Identity(domain), epsilon=1
     )

@@ -244,7 +244,7 @@ def test_cells_and_queries_are_refused():
         with pytest.raises(IntervalError, match=r"release\.centers"):
             ask()
     with pytest.raises(DomainError, match="levels have none"):
-        CellGrid(bf.Domain.from_levels("abc"))
+        CellGrid(bf.Domain.from_levels(["a", "b", "c"]))
     for edges in ([-1.7e308, 0, 1.7e308], [0, 1e-200, 1]):
         with pytest.raises(DomainError, match="must fit a float"):
             CellGrid(bf.Domain.from_edges(edges))
