@@ -1,7 +1,8 @@
 """How records were drawn from a population: the designs of ``release.sampled``.
 
 ``bf.sampling.Simple(population=48_842)`` and its neighbours are public statements about
-a sample; what follows from them stands in the other files of this folder.
+a sample; what follows from them stands in the other files of this folder. ``rake``
+makes published counts agree with known margins.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from .designs import (
     Stratified,
     Weighted,
 )
+from .raking import rake
 
 __all__ = [
     "Bernoulli",
@@ -22,5 +24,6 @@ __all__ = [
     "Simple",
     "Stratified",
     "Weighted",
+    "rake",
 ]
 __dir__ = sorted(__all__).copy
