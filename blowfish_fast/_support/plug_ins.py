@@ -130,12 +130,15 @@ class _Walk:
             if part.dtype.hasobject:
                 yield from self._each(part.reshape(-1).tolist())
             return
+        # Copies are walked through: other threads share a plan's policy and workload,
+        # and whatever one of them derives for the first time is entered meanwhile.
         if isinstance(part, Mapping):
-            yield from self._each(part.keys())
-            yield from self._each(part.values())
+            entries = dict(part)
+            yield from self._each(entries.keys())
+            yield from self._each(entries.values())
         elif isinstance(part, list | tuple | set | frozenset):
-            yield from self._each(part)
-        held = getattr(part, "__dict__", {})
+            yield from self._each(tuple(part))
+        held = dict(getattr(part, "__dict__", {}))
         if _home_of(type(part)) == HOME:
             yield from _replaced_methods(part, held)
         yield from self._each(held.values())

@@ -116,7 +116,7 @@ def _describe(value: Any, depth: int) -> tuple[str, list[Any]]:
             return f"plain {type(value).__name__}", [repr(value).encode()]
         return type(value).__name__, list(value)
     if isinstance(value, Mapping):
-        pairs = [_digest(pair, depth + 1) for pair in value.items()]
+        pairs = [_digest(pair, depth + 1) for pair in tuple(value.items())]
         return "mapping", sorted(pairs)
     if isinstance(value, set | frozenset):
         return "set", sorted(_digest(member, depth + 1) for member in value)

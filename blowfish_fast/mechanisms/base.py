@@ -559,7 +559,9 @@ class Mechanism(HasBudget, ABC):
 
     def _options(self) -> dict[str, Any]:
         """Return what the recipe was told beyond policy, workload and epsilon."""
-        options = {name: value for name, value in vars(self).items() if name[0] != "_"}
+        # A copy: another thread may derive something for the first time meanwhile.
+        held = dict(vars(self))
+        options = {name: value for name, value in held.items() if name[0] != "_"}
         for own in ("policy", "workload", "budget"):
             del options[own]
         for name, value in options.items():

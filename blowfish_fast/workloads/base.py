@@ -260,7 +260,8 @@ class Workload(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON: kind, domain and what the queries are."""
         plain = self._plain_head()
-        for name, value in vars(self).items():
+        # A copy: another thread may derive something for the first time meanwhile.
+        for name, value in dict(vars(self)).items():
             # What is kept because it was asked for once is no part of the workload.
             if name != "domain" and not hasattr(type(self), name):
                 plain[name] = _plain(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -179,3 +180,42 @@ def test_nothing_of_ours_is_strange_before_or_after_a_release(name):
     assert outside_parts(mechanism, data) == []
     mechanism.release(data, rng=1)
     assert outside_parts(mechanism, data) == []
+
+
+class Meanwhile(Mapping):
+    """Something that has its owner derive a value whenever it is looked at."""
+
+    def __init__(self, owner):
+        self.owner = owner
+
+    def __getitem__(self, name):
+        raise KeyError(name)
+
+    def __len__(self):
+        return 0
+
+    def __iter__(self):
+        self.owner.__dict__[f"derived_{len(self.owner.__dict__)}"] = None
+        return iter(())
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(list(self))
+
+
+def test_what_another_thread_derives_meanwhile_does_not_stop_the_walk():
+    # Of sixteen people who asked the same at once, one met a RuntimeError: a plan is
+    # shared by threads, and a policy keeps what it derives among its attributes.
+    policy = bf.policies.Full(bf.Domain(4))
+    policy.__dict__["held"] = Meanwhile(policy)
+    mechanism = bf.Laplace(policy, bf.workloads.Identity(LINE), epsilon=0.25)
+    before = len(policy.__dict__)
+    assert any("Meanwhile" in place for place in outside_parts(mechanism))
+    assert len(policy.__dict__) > before
+
+
+def test_what_another_thread_derives_meanwhile_is_no_part_of_a_workload():
+    asked = bf.workloads.Identity(LINE)
+    stated = asked.to_dict()
+    asked.__dict__["held"] = Meanwhile(asked)
+    assert {**asked.to_dict(), "held": None} == {**stated, "held": None}
+    assert any(name.startswith("derived") for name in vars(asked))
