@@ -1,8 +1,11 @@
-"""Commands of `blowfish` in processes that share what others' packages take to load.
+"""Commands of `blowfish` in processes that share what packages take to load.
 
-One process imports numba, matplotlib and the like once, and forks for each command. The
-child imports the package itself, runs the command as the console script does, and ends
-as a process of its own: most of a short command's time is the loading.
+One process imports numba, matplotlib and the like, and every module of this package,
+and forks for each command. The child runs the command as the console script does, and
+ends as a process of its own: most of a short command's time is the loading. Modules of
+this package hold no state that a command could leave to the next one, and what a
+command loads by itself is seen by tests that start whole processes
+(`tests/apps/cli/test_without_compiler.py`).
 
     python command_server.py       reads {"words", "folder", "out"} by lines,
                                    writes the exit code of each
@@ -90,14 +93,24 @@ def obey(told: dict[str, Any]) -> NoReturn:
     os._exit(code if isinstance(code, int) else 1)
 
 
+def own_modules() -> list[str]:
+    """Return the modules of this package, but for those that run when loaded."""
+    root = Path(__file__).parent.parent
+    files = sorted(root.glob("blowfish_fast/**/*.py"))
+    return [
+        ".".join(file.relative_to(root).with_suffix("").parts)
+        for file in files
+        if not file.stem.startswith("__")
+    ]
+
+
 def main() -> None:
     """Load what is there, then fork for each line that is read."""
-    for name in OTHERS:
+    for name in (*OTHERS, *own_modules()):
         try:
             importlib.import_module(name)
         except ImportError:
             continue
-    assert "blowfish_fast" not in sys.modules
     gc.freeze()
     for line in sys.stdin:
         child = os.fork()

@@ -216,6 +216,7 @@ def outcome(server: CommandServer, command: str, folder: Path) -> tuple[int, str
     return done.returncode, done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "page", TALKING, ids=[str(page.relative_to(ROOT)) for page in TALKING]
 )

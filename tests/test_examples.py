@@ -19,6 +19,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_example_runs(path, tmp_path):
     arguments = []

@@ -54,6 +54,7 @@ def test_readers_meet_both_good_and_bad_values(name):
     assert outcomes == {True, False}
 
 
+@pytest.mark.long
 def test_kernels_stay_within_their_arrays():
     # Without the compiler every index is checked; the long form has compiled checks.
     root = Path(bf.__file__).parents[1]

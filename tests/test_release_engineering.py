@@ -146,6 +146,7 @@ def test_ci_names_its_parts_as_the_guide_does():
     assert "checks" in wrong.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("failures", [0, 1, 2])
 def test_what_fails_in_a_browser_once_is_named_and_twice_is_an_error(
     tmp_path, failures

@@ -87,6 +87,7 @@ def runs(tmp_path_factory):
     return json.loads(kept.read_text())
 
 
+@pytest.mark.long
 def test_quick_runs_give_a_whole_plan(runs):
     lines = SIMULATION.report(runs, TARGET)
     text = "\n".join(lines)
@@ -100,6 +101,7 @@ def test_quick_runs_give_a_whole_plan(runs):
         assert one["needed"] >= one["cell_bytes"] * one["cells"]
 
 
+@pytest.mark.long
 def test_a_page_is_renewed_between_its_marks(runs, tmp_path, monkeypatch, capsys):
     page, kept = tmp_path / "page.md", tmp_path / "runs.json"
     page.write_text(
@@ -116,6 +118,7 @@ def test_a_page_is_renewed_between_its_marks(runs, tmp_path, monkeypatch, capsys
     assert capsys.readouterr().out.strip() in text
 
 
+@pytest.mark.long
 def test_counting_on_duckdb_runs(runs):
     pytest.importorskip("ibis")
     pytest.importorskip("duckdb")

@@ -104,6 +104,7 @@ def ledger_spent(ledger):
     return sum(one.epsilon for one in ledger.history())
 
 
+@pytest.mark.long
 def test_a_process_that_was_killed_leaves_no_suspicion(tmp_path):
     import subprocess
     import sys

@@ -99,6 +99,7 @@ def test_no_smaller_noise_is_enough_for_nested_tails(bar, noise, holds):
     assert (worst <= 4) == holds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("counts", [[5, 2, 1, 0, 1], [0, 3, 0, 0, 0], [0, 0, 0, 0, 4]])
 def test_choices_follow_the_exact_law(counts):
     counts = np.array(counts)

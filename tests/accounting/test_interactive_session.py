@@ -181,6 +181,7 @@ def test_sums_hold_the_truth_only_where_values_are_those_of_records():
     assert not homes.noisy_sum("rooms", step=2, epsilon=50).holds_truth
 
 
+@pytest.mark.long
 def test_intervals_hold_as_often_as_they_say():
     asked = session(bf.policies.Full, epsilon=10**6)
     hits = 0

@@ -66,6 +66,7 @@ def test_parts_are_known_together():
     assert asked.partition("sex").known() is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])
 def test_intervals_hold_as_often_as_they_say(currency):
     trials, beta, missed = 150, 0.2, 0

@@ -16,7 +16,10 @@ from tests.own_process import printed_by
 
 from . import crashing
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+    pytest.mark.long,
+]
 
 STATES = {
     "inside the reserve": None,

@@ -18,6 +18,8 @@ from tests.own_process import found_by
 
 from . import starving
 
+pytestmark = pytest.mark.long
+
 LINE = bf.Domain(4)
 FULL = bf.policies.Full(LINE)
 CLOCKS = [0.0, 1.0, 4e9, -1e9, 2.5e11]

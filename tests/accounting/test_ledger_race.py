@@ -17,6 +17,8 @@ import blowfish_fast as bf
 from blowfish_fast.accounting import ledger as module
 from blowfish_fast.errors import LedgerError, PolicyError
 
+pytestmark = pytest.mark.long
+
 LINE = bf.Domain(6)
 FULL = bf.policies.Full(LINE)
 COUNTS = [3, 1, 4, 1, 5, 9]

@@ -248,6 +248,7 @@ def test_a_series_that_was_ended_releases_nothing_more():
 # --- answers -----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_totals_windows_and_epochs_have_the_predicted_variance_and_cover():
     counts = _counts(8)
     runs, power = 400, 2
@@ -273,6 +274,7 @@ def test_totals_windows_and_epochs_have_the_predicted_variance_and_cover():
         assert errors.var() == pytest.approx(predicted, rel=3 * (2 / 1200) ** 0.5)
 
 
+@pytest.mark.long
 def test_intervals_of_frozen_series_hold_the_truth_and_cut_at_zero():
     counts = _counts(6)
     missed = 0
@@ -513,6 +515,7 @@ print(killed, float(book.spent), total.epochs[-1], len(book.verify()))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be copied here")
 def test_a_kill_in_a_middle_epoch_loses_and_repeats_nothing(tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path / "book")]

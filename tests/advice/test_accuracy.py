@@ -28,6 +28,7 @@ def misses(mechanism, workload, alpha, releases=150):
     return missed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("samples", [0, 1000], ids=["bound", "simulation"])
 @pytest.mark.parametrize("workload", [PREFIXES, CELLS], ids=["prefixes", "cells"])
 @pytest.mark.parametrize("policy", ["line", "threshold", "full", "add_remove"])

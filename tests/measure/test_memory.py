@@ -32,6 +32,7 @@ def used(tmp_path_factory):
     return found_by(measuring, "used", tmp_path_factory.mktemp("used"))
 
 
+@pytest.mark.long
 @linux
 @pytest.mark.parametrize("name", MEASURED)
 def test_releases_take_no_more_than_was_declared(used, name):
@@ -42,6 +43,7 @@ def test_releases_take_no_more_than_was_declared(used, name):
         assert kept <= machine.BASE_BYTES + 2 * needed
 
 
+@pytest.mark.long
 @linux
 @pytest.mark.parametrize("name", MEASURED)
 def test_what_is_declared_is_no_fancy(used, name):

@@ -69,6 +69,7 @@ def test_functions_are_found_beside_weak_references_to_what_is_gone() -> None:
     assert _functions(Path(__file__))
 
 
+@pytest.mark.long
 def test_a_dropped_check_of_the_ledger_is_noticed() -> None:
     unnamed = files_with_tests(ROOT / "blowfish_fast/_support/machine.py")
     assert "tests/privacy/test_walk.py" in unnamed
@@ -78,6 +79,7 @@ def test_a_dropped_check_of_the_ledger_is_noticed() -> None:
     assert (outcome.tried, outcome.survivors, outcome.failed) == (2, [], [])
 
 
+@pytest.mark.long
 def test_a_changed_default_is_tried_in_a_fresh_process() -> None:
     # It is worked out where the function is made, not inside its code.
     name = "blowfish_fast/accounting/composition.py"

@@ -228,6 +228,7 @@ BUGS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "check", list(dict.fromkeys(one for _, one in BUGS)), ids=lambda one: one.__name__
 )

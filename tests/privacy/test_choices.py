@@ -143,6 +143,7 @@ def test_pairs_are_neighbours(family):
         assert np.all(joined)
 
 
+@pytest.mark.long
 def test_a_search_finds_a_worse_pair():
     policy = ADD_REMOVE
     tree = DyadicTree().priced(3.0)
@@ -195,6 +196,7 @@ def test_a_run_has_the_probability_that_the_law_says():
     assert path_log_ratio(LeastCost(), sides, generator=generator, **case) is None
 
 
+@pytest.mark.long
 def test_the_twin_of_noisy_sort_follows_its_law():
     sort = NoisySort().priced(4.0)
     for policy in (ADD_REMOVE, bf.policies.Line(LINE)):
@@ -217,6 +219,7 @@ def test_there_are_ten_pairings_of_four_cells():
     assert all(sorted(sum(one, ())) == [0, 1, 2, 3] for one in made)
 
 
+@pytest.mark.long
 def test_the_twin_of_matching_follows_its_law():
     twin = cheapest_choices(MATCHING, STEP, 40_000, Randomness(3))
     real = Counter(
@@ -266,6 +269,7 @@ def test_costs_of_the_twin_are_those_of_the_best_centre(cost):
         assert (found * step - 1.0) == pytest.approx(wanted, abs=1e-6)
 
 
+@pytest.mark.long
 def test_findings_say_how_they_were_made():
     settings = {"epsilon": Fraction(1), "samples": 2000, "runs": 50, "steps": 3}
     found = list(audit_selector(DyadicTree(), ADD_REMOVE, **settings))
@@ -323,6 +327,7 @@ def test_moves_under_constraints_are_those_of_the_definition(known, most):
     assert differing == quick
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [{}, {"cost": "pinball"}], ids=str)
 def test_many_choices_from_one_preparation_follow_the_law_of_single_ones(settings):
     partition = LeastCost(offset=0, **settings).priced(4.0)
@@ -359,6 +364,7 @@ def test_many_choices_differ_from_each_other_and_repeat_with_their_seed():
     assert len(first) > 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", selector_names())
 def test_an_excess_is_planted_where_a_selector_has_a_choice(name):
     stops = [

@@ -396,6 +396,7 @@ def watched(policy, seed, epsilon=4, ways=2, **more):
     return testimony, Told(testimony, counts.reshape(-1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["add_remove", "attribute", "presence", "public"])
 def test_whole_transcripts_cost_at_most_what_was_granted(name):
     policy, worst = POLICIES[name], 0.0
@@ -408,6 +409,7 @@ def test_whole_transcripts_cost_at_most_what_was_granted(name):
     assert 1.0 < worst <= 4
 
 
+@pytest.mark.long
 def test_half_the_noise_is_seen_in_whole_transcripts(monkeypatch):
     genuine = MergedTables.worst_edge
 
@@ -536,6 +538,7 @@ def other_survey():
     return {(0, 1): [[90, 10, 10], [5, 60, 80]], (1, 2): [[40, 9], [9, 40], [20, 20]]}
 
 
+@pytest.mark.long
 def test_a_prior_leaves_the_price_and_the_choices_as_they_are():
     policy = POLICIES["add_remove"]
     testimony, told = watched(policy, 1, prior=other_survey())

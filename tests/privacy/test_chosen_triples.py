@@ -76,6 +76,7 @@ def triples_offered(testimony):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["add_remove", "full", "public", "full_absent"])
 def test_whole_transcripts_with_triples_cost_at_most_what_was_granted(name):
     policy = POLICIES[name]

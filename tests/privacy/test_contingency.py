@@ -167,6 +167,7 @@ def test_presence_at_a_distance_may_cost_as_many_edges(length, name, generator):
         assert not is_exact((), edge_kinds(policy))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [{"epsilon": "1/2"}, {"rho": "1/8"}])
 @pytest.mark.parametrize("name", sorted(STATED))
 @pytest.mark.parametrize("length", FAR)
@@ -235,6 +236,7 @@ def test_the_audit_sees_noise_that_is_too_small_by_a_thousandth(name):
     assert price_together(louder, listed) > 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [4, (2, 2)])
 def test_an_excess_of_five_percent_planted_in_the_noise_of_tables_is_seen(shape):
     plan = LONG._replace(trials=4)

@@ -48,6 +48,7 @@ def test_the_law_of_the_twin_is_that_of_the_reference(fan_out):
     assert case.law(STEP) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [2, 5, 7])
 @pytest.mark.parametrize("fan_out", [2, 4])
 def test_the_twin_and_the_descent_follow_the_law(cells, fan_out):

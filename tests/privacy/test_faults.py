@@ -243,6 +243,7 @@ def check_kills(mechanism, data, path):
         ledger.verify()
 
 
+@pytest.mark.long
 @posix
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("name", NAMES)
@@ -331,6 +332,7 @@ def test_a_failure_in_any_choice_is_the_outcome_of_its_charge(name, tmp_path):
     assert tried > 1
 
 
+@pytest.mark.long
 @posix
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("name", selector_names())
@@ -445,6 +447,7 @@ def answered(tmp_path_factory):
         return seen_by_others(served)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", sorted(HTTP_FAULTS))
 def test_over_http_a_failure_is_one_answer_that_others_take_for_any_other(
     step, tmp_path, answered
@@ -464,6 +467,7 @@ def test_over_http_a_failure_is_one_answer_that_others_take_for_any_other(
         assert seen[place] == text, place
 
 
+@pytest.mark.long
 def test_over_http_a_certificate_that_failed_is_logged_like_any_other(tmp_path):
     logged = []
     for fails in (False, True):

@@ -163,6 +163,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("bug", [None, *PLANTED], ids=str)
 def test_lists_drawn_are_held_beside_their_law(bug, power):
@@ -273,6 +274,7 @@ def listed_shares(lister, draws=3000):
     return seen / draws
 
 
+@pytest.mark.long
 def test_draws_by_class_have_their_law_and_a_left_out_class_is_seen():
     law = [1 - cells_above_law(2, 2)[0]] + [1 - cells_above_law(0, 3)[0]] * 2
     off = 5 * np.sqrt(np.array(law) / 3000)

@@ -40,6 +40,7 @@ def watched(name):
     raise AssertionError(f"{name} is offered nowhere")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_a_thousand_neighbours_cost_no_more_than_was_charged(name):
     testimony = watched(name)
@@ -59,6 +60,7 @@ def test_a_thousand_neighbours_cost_no_more_than_was_charged(name):
     assert all(one.passed for one in found), found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["add_remove", "threshold"])
 @pytest.mark.parametrize("name", sorted(all_partitions()))
 def test_choices_cost_no_more_than_was_charged(name, family):

@@ -128,6 +128,7 @@ def test_a_report_is_written_in_three_forms(tmp_path):
     assert paths[2].read_text() == BAD.to_markdown()
 
 
+@pytest.mark.long
 def test_whole_releases_are_compared_around_an_edge():
     mechanism, _ = bf.Laplace.example(LINE, FULL, 1)
     finding = audit_edge(mechanism, (0, 3), samples=60, confidence=0.999)

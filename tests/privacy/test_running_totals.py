@@ -101,6 +101,7 @@ def test_the_longest_move_is_that_of_the_listed_edges():
             assert tuple(found) == stated
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["lines", "near", "attribute", "public"])
 def test_transcripts_with_running_totals_cost_at_most_what_was_granted(name):
     policy = EVERY[name]
@@ -114,6 +115,7 @@ def test_transcripts_with_running_totals_cost_at_most_what_was_granted(name):
     assert selectors_seen(testimony, truth) == selectors_seen(testimony, moved)
 
 
+@pytest.mark.long
 def test_half_the_price_of_a_total_is_seen_in_whole_transcripts(monkeypatch):
     genuine = MergedTables.worst_edge
 

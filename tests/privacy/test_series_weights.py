@@ -64,6 +64,7 @@ def test_the_worst_record_costs_the_price_of_the_weights(values, power, policy):
         assert found == weights.price(power) * cells
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("values", WEIGHTS)
 @pytest.mark.parametrize("epochs_at_most", [1, 2, 3])
 def test_the_dearest_person_is_in_neighbouring_epochs(values, epochs_at_most):

@@ -25,6 +25,7 @@ def by_name(functions):
     )
 
 
+@pytest.mark.long
 @by_name(strangers.RIGHT)
 def test_right_subjects_pass(call, kind):
     report = audit_subject(Subject.on(kind, call), samples=SAMPLES, trials=0)
@@ -32,6 +33,7 @@ def test_right_subjects_pass(call, kind):
     assert report.finding.pairs == 12
 
 
+@pytest.mark.long
 @by_name(strangers.WRONG)
 def test_every_fault_is_seen(call, kind):
     report = audit_subject(Subject.on(kind, call), samples=SAMPLES)

@@ -78,6 +78,7 @@ def test_every_edge_is_paid_for_through_the_buckets(name, labels, strategy):
         assert price.passed, price
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=60)
 @given(any_policy(), st.data())
 def test_strategies_on_any_quotient_cost_what_they_say(policy, data):

@@ -116,6 +116,7 @@ def test_many_queries_and_mechanisms_of_others_are_not_kept(empty_memory):
     assert not empty_memory.exists()
 
 
+@pytest.mark.long
 def test_a_second_dry_run_loads_no_compiler(tmp_path):
     code = (
         "import sys\n"

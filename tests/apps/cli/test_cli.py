@@ -60,6 +60,7 @@ def test_the_version_is_printed():
     assert {"numpy", "numba", "scipy"} <= set(found["packages"])
 
 
+@pytest.mark.long
 def test_warmup_says_that_kernels_are_ready():
     done = RUN.invoke(application, ["warmup"])
     assert done.exit_code == 0, done.output
@@ -69,6 +70,7 @@ def test_warmup_says_that_kernels_are_ready():
     assert "dawa" in found["mechanisms"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments",
     [["demo", "--epsilon", "0"], ["demo", "--draws", "0"], ["demo", "--delta", "1e-9"]],

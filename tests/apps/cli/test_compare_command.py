@@ -47,6 +47,7 @@ def test_people_see_errors_in_records_and_what_has_none():
     assert f"{math.sqrt(best.mean):.3f}" in said
 
 
+@pytest.mark.long
 def test_epsilons_and_policies_are_set_side_by_side(tmp_path):
     out = tmp_path / "errors.png"
     done = typed(

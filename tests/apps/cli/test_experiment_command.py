@@ -116,6 +116,7 @@ def test_the_table_names_the_lowest_error(tmp_path):
     assert "The paper" not in done.stdout
 
 
+@pytest.mark.long
 def test_processes_do_not_change_the_rows(tmp_path, folder):
     words = [*mechanisms("laplace"), "--data", folder, "--seed", 7]
     typed(tmp_path / "one", *words)

@@ -403,6 +403,7 @@ def test_an_example_can_be_printed():
     assert made == {"people": "blowfish-people.csv", "job": "blowfish-people.toml"}
 
 
+@pytest.mark.long
 def test_a_process_ends_quietly(empty_folder):
     words = [*FACTS, "--ledger", "book", "--budget", "0.8", "--table", "t.csv"]
     done = subprocess.run(

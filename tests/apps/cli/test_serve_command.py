@@ -140,6 +140,7 @@ def test_no_secret_is_made_where_nobody_can_listen(port, tmp_path):
     assert not (tmp_path / "demo").exists()
 
 
+@pytest.mark.long
 def test_address_and_secrets_are_told_as_json(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, sockets: sockets[0].close())
     # The server's way with threads would outlive this test.
@@ -165,6 +166,7 @@ except InputError:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stated", ["", "2"])
 def test_products_of_matrices_take_one_thread_unless_stated(stated):
     plain = {one: os.environ[one] for one in os.environ if "NUM_THREADS" not in one}
@@ -174,6 +176,7 @@ def test_products_of_matrices_take_one_thread_unless_stated(stated):
     assert told.stdout.strip() == (stated or "1"), told.stderr
 
 
+@pytest.mark.long
 def test_the_demo_starts_and_answers(tmp_path):
     command = [
         *(sys.executable, "-m", "blowfish_fast", "serve", "--demo"),

@@ -21,6 +21,8 @@ from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.release_job import read_facts
 
+pytestmark = pytest.mark.long
+
 IN_A_ROW = """
 import json, sys
 from blowfish_fast._support.compiler_watch import COMPILER

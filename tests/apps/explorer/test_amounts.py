@@ -69,6 +69,7 @@ def truth(kind, values, kept, wards):
     return np.array([group.mean() for group in groups])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "question",
     [

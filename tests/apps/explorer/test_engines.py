@@ -76,6 +76,7 @@ def expected_counts(layout):
     return np.bincount(number, minlength=layout.bins)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", QUESTIONS, ids=lambda one: str(sorted(one.items())))
 def test_bins_equal_the_definition_record_by_record(engine, asked):
     engine.check(TABLE)

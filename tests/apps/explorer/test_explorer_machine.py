@@ -27,6 +27,8 @@ from hypothesis.stateful import (
 from blowfish_fast.apps.explorer import Database, Explorer
 from blowfish_fast.errors import BudgetError, EngineError, LedgerError
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("ibis", reason="pip install 'blowfish_fast[sql]'")
 
 TABLE = {

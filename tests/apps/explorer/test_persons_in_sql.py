@@ -24,6 +24,7 @@ COLUMNS = dict(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("person", ["patient", "name"])
 @pytest.mark.parametrize("most", [1, 3, 7])
 def test_every_engine_keeps_the_same_records(engine, person, most):

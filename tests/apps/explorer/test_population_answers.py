@@ -184,6 +184,7 @@ def test_the_description_keeps_the_sample_and_a_release_takes_it():
     assert "sample" not in job_of_table(described(None))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["exact", "normal"])
 def test_intervals_miss_the_population_no_more_than_they_say(method):
     """450 numbers: at most .05 and 3 sigma of them may be missed."""
@@ -208,6 +209,7 @@ def test_intervals_miss_the_population_no_more_than_they_say(method):
     assert alone / (3 * draws) > 2.0 * allowed
 
 
+@pytest.mark.long
 def test_shares_miss_the_population_no_more_than_they_say():
     """Two groups of a superpopulation, 200 draws: Lemma PN4 with two noisy numbers."""
     table = as_table(described({"drawn": "simple"}))

@@ -26,6 +26,7 @@ def _edges(days):
     return [(low + width * at).astype(date) for at in (1, 2, 3, 4)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "first", [None, FirstEpochs("rooms", 3), FirstEpochs("rooms", 2, 2)]
 )

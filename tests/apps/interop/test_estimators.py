@@ -250,6 +250,7 @@ def test_column_names_are_kept_and_compared():
         model.predict(frame[["x"]])
 
 
+@pytest.mark.long
 def test_scikit_learn_is_not_needed():
     code = (
         "import sys; sys.modules['sklearn'] = None\n"

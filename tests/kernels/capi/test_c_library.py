@@ -18,6 +18,7 @@ COMPILER = shutil.which("cc")
 pytestmark = [
     pytest.mark.skipif(config.DISABLE_JIT, reason="a library is machine code"),
     pytest.mark.skipif(COMPILER is None, reason="no C compiler"),
+    pytest.mark.long,
 ]
 
 

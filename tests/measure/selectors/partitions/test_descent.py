@@ -109,6 +109,7 @@ def test_scales_are_those_of_the_proof_page():
         assert float(scale) / 100 == pytest.approx(wanted, abs=0.006)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fan_out", "cells"), [(2, 8), (4, 16)])
 def test_trees_follow_their_law(fan_out, cells):
     policy = bf.policies.AddRemove(bf.Domain(cells))

@@ -58,6 +58,7 @@ def test_one_cut_follows_the_exponential_law():
         assert chances[cut] == pytest.approx(weight, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["add_remove", "full", "threshold_absent"])
 @pytest.mark.parametrize(
     ("shape", "levels", "reached"), [((4,), 1, 0.9), ((4,), 2, 0.5), ((3, 2), 2, 0.2)]
