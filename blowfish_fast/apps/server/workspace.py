@@ -589,7 +589,9 @@ class Workspace:
     def _engine_names(self) -> list[str]:
         paths = sorted((self.folder / "data").glob("*.duckdb"))
         added = [f"{ADDED}{path.stem}" for path in paths]
-        return [*added, *(name for name in self._engines if not name.startswith(ADDED))]
+        # A copy: another request may connect to a database meanwhile.
+        connected = tuple(self._engines)
+        return [*added, *(name for name in connected if not name.startswith(ADDED))]
 
     def _engine(self, name: str) -> Database:
         with self._lock:
