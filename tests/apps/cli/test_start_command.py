@@ -47,8 +47,8 @@ def test_a_draft_from_a_code_book_runs_once_epsilon_is_stated(survey, monkeypatc
     with monkeypatch.context() as reading:
         reading.setattr(look_source, "read_answers", never)
         report = told(*START, "--codebook", "codes.csv")
-    assert report["stated"] == ["trust", "town", "weight"]
-    assert report["open"] == ["age", 'odd "name" = 1']
+    assert report["stated"] == ["trust", "town"]
+    assert report["open"] == ["age", "weight", 'odd "name" = 1']
     assert report["not_in_file"] == ["absent"]
     assert drafted()["domain"] == {
         "trust": {"levels": ["1", "2"]},
@@ -133,7 +133,10 @@ def test_labels_of_other_programs_are_read_without_records(survey, monkeypatch):
         if "broken" in path:
             raise ValueError("no such format")
         labels = {"trust": {1.0: "yes", 2.5: "no"}, "town": {"B": "Bern"}}
-        return None, SimpleNamespace(variable_value_labels=labels)
+        meanings = {"trust": "In others?", "town": None, "age": "In years"}
+        return None, SimpleNamespace(
+            variable_value_labels=labels, column_names_to_labels=meanings
+        )
 
     reader = SimpleNamespace(read_sav=read, read_dta=read)
     monkeypatch.setattr(job_draft, "require", lambda *_, **__: reader)
@@ -145,6 +148,9 @@ def test_labels_of_other_programs_are_read_without_records(survey, monkeypatch):
             "trust": {"levels": ["1", "2.5"]},
             "town": {"levels": ["B"]},
         }
+        text = (survey / "survey.toml").read_text()
+        assert '# In others?\n"trust"' in text
+        assert '# In years\n# "age"' in text
     problem = refused(*START, "--codebook", "broken.sav", "--overwrite")
     assert "no SPSS or Stata file" in str(problem)
 
@@ -159,3 +165,23 @@ def test_long_labels_are_cut():
     coded = job_draft.Coded({"1": "very " * 80})
     assert coded.note.endswith("...")
     assert len(coded.note) <= job_draft.LONGEST_NOTE + 4
+
+
+def test_what_a_column_means_stands_above_its_line(survey):
+    (survey / "meanings.csv").write_text(
+        'variable,description\ntrust,"DO YOU TRUST,\n1: yes\t2: no"\nage,\n'
+    )
+    report = told(*START, "--codebook", "meanings.csv")
+    assert report["stated"] == []
+    text = (survey / "survey.toml").read_text()
+    assert '# DO YOU TRUST, 1: yes 2: no\n# "trust" = "0:100:10"' in text
+    assert drafted()["domain"] == {}
+    (survey / "both.csv").write_text(
+        "column,value,label\ntrust,,In others?\ntrust,1,yes\n"
+    )
+    run(*START, "--codebook", "both.csv", "--overwrite")
+    text = (survey / "survey.toml").read_text()
+    assert '# In others?\n"trust" = { levels = ["1"] }  # 1: yes\n' in text
+    run(*START, "--codebook", "both.csv", "--public", "trust", "--overwrite")
+    assert "# In others?\n" in (survey / "survey.toml").read_text()
+    assert drafted()["domain"] == {"trust": {"levels": ["1", "2.0"]}}

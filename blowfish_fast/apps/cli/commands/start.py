@@ -21,7 +21,8 @@ def run_start(
         typer.Option(
             metavar="FILE",
             help="A public code book: CSV with column, value and label, or with "
-            "column, low, high and width; or the labels of a .sav or .dta file.",
+            "column, low, high and width, or with column and description; or the "
+            "labels of a .sav or .dta file.",
             rich_help_panel=DATA,
         ),
     ] = None,
@@ -80,7 +81,8 @@ def run_start(
         path, columns, book, values, encoding=encoding, sources=sources
     )
     job.write_text(draft, encoding="utf-8")
-    stated = [name for name in columns if name in values or name in book]
+    coded = {name for name, entry in book.items() if entry.has_cells}
+    stated = [name for name in columns if name in values or name in coded]
     report: dict[str, Any] = {
         "job": str(job),
         "columns": len(columns),

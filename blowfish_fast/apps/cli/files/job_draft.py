@@ -1,7 +1,9 @@
 """A commented job file, drafted from a header and a public code book; no value is read.
 
 A code book is a table with a line for each answer, ``column,value,label``, or for each
-column of numbers, ``column,low,high,width``; or the labels of an SPSS or Stata file.
+column of numbers, ``column,low,high,width``; or the labels of an SPSS or Stata file. A
+line with a name and a text alone, ``column,description``, says what a column means: it
+becomes a comment above the line of that column, whose cells stay open.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ HEADS = {
 
 LONGEST_NOTE = 160
 """Characters of the labels beside a line."""
+LONGEST_MEANING = 400
+"""Characters of the comment above a line: books often list the codes of answers here."""
 
 
 class Coded(NamedTuple):
@@ -40,10 +44,18 @@ class Coded(NamedTuple):
         The label of each category, in the order of the book.
     numbers : str, default ''
         ``LOW:HIGH:WIDTH`` of a column of numbers.
+    meaning : str, default ''
+        What the column itself means, in the words of the book.
     """
 
     values: dict[str, str]
     numbers: str = ""
+    meaning: str = ""
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether the book states the cells of the column, not its meaning alone."""
+        return bool(self.values or self.numbers)
 
     @property
     def cells(self) -> str:
@@ -57,9 +69,24 @@ class Coded(NamedTuple):
     def note(self) -> str:
         """What the codes mean, for the end of the line."""
         said = [f"{value}: {label}" for value, label in self.values.items() if label]
-        note = " ".join(", ".join(said).split())
-        short = note if len(note) <= LONGEST_NOTE else f"{note[: LONGEST_NOTE - 3]}..."
+        short = _one_line(", ".join(said), LONGEST_NOTE)
         return f"  # {short}" if short else ""
+
+    @property
+    def heading(self) -> str:
+        """What the column means, as a comment above its line; may be empty."""
+        words = _one_line(self.meaning, LONGEST_MEANING)
+        return f"# {words}\n" if words else ""
+
+
+def _one_line(words: str, longest: int) -> str:
+    """Return words as a comment of TOML can hold them: one line, no control signs."""
+    line = " ".join("".join(map(_printable, words)).split())
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+
+
+def _printable(sign: str) -> str:
+    return sign if sign.isprintable() else " "
 
 
 def read_code_book(path: Path) -> dict[str, Coded]:
@@ -91,11 +118,12 @@ def read_code_book(path: Path) -> dict[str, Coded]:
         for at, name in enumerate(head.names)
         if name.strip().lower() in names
     }
-    if "column" not in places or not {"value", "low"} & {*places}:
+    if "column" not in places or not {"value", "low", "label"} & {*places}:
         raise InputError(
             "a code book has the columns column, value and label, or column, low, high "
-            "and width",
+            "and width, or column and description",
             received=f"{path} with {', '.join(head.names)}",
+            way_out="Call its columns so, in the first line of the book",
         )
     book: dict[str, Coded] = {}
     with path.open(encoding=head.encoding, newline="") as file:
@@ -118,7 +146,10 @@ def _enter(book: dict[str, Coded], entry: Mapping[str, str]) -> None:
         coded.values[value] = entry.get("label", "")
     elif entry.get("low") and entry.get("high"):
         width = entry.get("width") or "1"
-        book[name] = Coded({}, f"{entry['low']}:{entry['high']}:{width}")
+        numbers = f"{entry['low']}:{entry['high']}:{width}"
+        book[name] = Coded({}, numbers, entry.get("label", "") or coded.meaning)
+    elif entry.get("label"):
+        book[name] = coded._replace(meaning=entry["label"])
 
 
 def _labels(path: Path) -> dict[str, Coded]:
@@ -133,9 +164,18 @@ def _labels(path: Path) -> dict[str, Coded]:
         raise InputError(
             f"{path} is no SPSS or Stata file ({type(problem).__name__})"
         ) from None
-    return {
-        str(name): Coded({_code(code): str(label) for code, label in labels.items()})
+    meanings = {
+        str(name): str(label or "")
+        for name, label in about.column_names_to_labels.items()
+    }
+    codes = {
+        str(name): {_code(code): str(label) for code, label in labels.items()}
         for name, labels in about.variable_value_labels.items()
+    }
+    return {
+        name: Coded(codes.get(name, {}), meaning=meanings.get(name, ""))
+        for name in dict.fromkeys((*meanings, *codes))
+        if name in codes or meanings[name]
     }
 
 
@@ -177,16 +217,21 @@ def draft_job(
     """
     stated = {
         **{name: book[name] for name in columns if name in book},
-        **{name: Coded(dict.fromkeys(values, "")) for name, values in public.items()},
+        **{
+            name: Coded(dict.fromkeys(values, ""), meaning=book[name].meaning)
+            if name in book
+            else Coded(dict.fromkeys(values, ""))
+            for name, values in public.items()
+        },
     }
     lines = []
     for name in columns:
         key = json.dumps(name, ensure_ascii=False)
-        coded = stated.get(name)
-        if coded is not None and (coded.values or coded.numbers):
-            lines.append(f"{key} = {coded.cells}{coded.note}")
-        else:
-            lines.append(f'# {key} = "0:100:10"')
+        coded = stated.get(name, Coded({}))
+        line = f'# {key} = "0:100:10"'
+        if coded.has_cells:
+            line = f"{key} = {coded.cells}{coded.note}"
+        lines.append(f"{coded.heading}{line}")
     domain = "\n".join(lines)
     source = json.dumps(str(path), ensure_ascii=False)
     how_written = "" if path.suffix.lower() in PARQUET else _text_form(encoding)
