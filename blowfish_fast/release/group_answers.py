@@ -284,15 +284,10 @@ class Estimate(float):
         if width is None or not self.holds_truth:
             return sentence
         noise = np.subtract(*self.interval(confidence, of="noise")[::-1])
-        if high - low <= 2 * noise:
+        if not cells_widen(high - low, noise):
             return f"{sentence} Noise makes most of its width: a larger budget helps."
-        name = self._answers.of
-        return (
-            f"{sentence} Cells of {name} that are up to {width:g} wide make most of "
-            "its width, since a record may lie anywhere in its cell: narrower cells "
-            "help, and a larger budget does not. values= takes a public value for each "
-            "cell."
-        )
+        reason = wide_cells(self._answers.of, width)
+        return f"{sentence} {reason} values= takes a public value for each cell."
 
     @property
     def left_out(self) -> str | None:
@@ -311,6 +306,46 @@ class Estimate(float):
         return f"Estimate({float(self):.12g})"
 
     __str__ = float.__repr__
+
+
+def cells_widen(width: float, noise: float) -> bool:
+    """Return whether cells make more of an interval's width than its noise does.
+
+    Parameters
+    ----------
+    width : float
+        The width of the interval that holds the truth.
+    noise : float
+        The width of the interval that holds the noise alone.
+
+    Returns
+    -------
+    bool
+        Whether most of the width remains without noise.
+    """
+    return width > 2 * noise
+
+
+def wide_cells(name: str | None, width: float) -> str:
+    """Say that the width of cells makes intervals wide, and what helps.
+
+    Parameters
+    ----------
+    name : str or None
+        The attribute.
+    width : float
+        The width of its widest cell.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    return (
+        f"Cells of {name} that are up to {width:g} wide make most of the width, since "
+        "a record may lie anywhere in its cell: narrower cells help, and a larger "
+        "budget does not."
+    )
 
 
 class Quotient(NamedTuple):
@@ -547,8 +582,22 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         str
             The sentence.
         """
-        said = self._sentence(kind, confidence, method)
-        return said if self.left_out is None else f"{said} {self.left_out}"
+        sentences = [self._sentence(kind, confidence, method), self.left_out]
+        if kind == "truth":
+            sentences.append(self._why_wide(confidence))
+        return " ".join(sentence for sentence in sentences if sentence is not None)
+
+    def _why_wide(self, confidence: float) -> str | None:
+        """Say that cells make most intervals wide; None where noise does."""
+        if self.cell_width is None or not len(self):
+            return None
+        if self.interval_kind(confidence) != "truth":
+            return None
+        widths = np.diff(self.intervals(confidence), axis=1)
+        noise = np.diff(self.intervals(confidence, of="noise"), axis=1)
+        if not cells_widen(float(np.median(widths)), float(np.median(noise))):
+            return None
+        return wide_cells(self.of, self.cell_width)
 
     def _sentence(self, kind: Scope, confidence: float, method: Method | None) -> str:
         if kind == "population":

@@ -380,13 +380,15 @@ class TablesRelease(Truthful, Release):
         """Say what is promised of all tables, and what their columns hold."""
         return (
             f"{self.guarantee}\n"
-            "All tables were published together, once, under this promise. They agree: "
-            "a table summed over an attribute is the table without it.\n"
-            "Counts carry noise, and may be negative or fractional. Low and high hold "
+            "All tables were published together, once, under this promise.\n"
+            "Counts under estimate carry noise and are fractions. Those below 0 are "
+            "shown as 0, so that they add up to more than the tables that "
+            "they are parts of. Low and high hold "
             f"the true count{self.guarantee.counted_records()} with a probability of "
-            f"at least {100 * sure:g} %. Counts "
-            "under fitted are not negative; those under whole are those of one set of "
-            "made-up records, so that they agree to the last one."
+            f"at least {100 * sure:g} %.\n"
+            "Counts under fitted are not negative, and agree: a table summed over an "
+            "attribute is the table without it. Those under whole are those of one set "
+            "of made-up records, so that they agree to the last one."
         )
 
     def lines_of(self, table: tuple[Any, ...], kinds: Kinds, sure: float) -> Table:

@@ -524,3 +524,20 @@ def test_answers_by_group_survive_pickling(release):
         assert dict(again) == dict(answers)
         np.testing.assert_allclose(again.intervals(), answers.intervals())
         assert again.seeded
+
+
+def test_why_intervals_of_means_are_wide_is_said_with_them():
+    ages = bf.Domain.from_edges(range(20, 85, 5), name="age")
+    sexes = bf.Domain.from_levels(["f", "m"], name="sex")
+    counts = np.full((12, 2), 400)
+    policy = bf.policies.Full(bf.Domain.product(ages, sexes))
+    certain = bf.Laplace(policy, epsilon=50).release(counts, rng=1)
+    said = certain.where().mean("age").explain()
+    assert "Cells of age that are up to 5 wide make most of the width" in said
+    answers = certain.group_by("sex").mean("age")
+    assert "narrower cells help" in answers.interval_sentence("truth")
+    assert "narrower cells help" not in answers.interval_sentence("noise")
+    noisy = bf.Laplace(policy, epsilon=0.01).release(counts, rng=1)
+    assert "Noise makes most of its width" in noisy.where().mean("age").explain()
+    answers = noisy.group_by("sex").mean("age")
+    assert "narrower" not in answers.interval_sentence("truth")

@@ -251,6 +251,24 @@ def test_all_tables_are_written_to_a_folder(out, tmp_path):
     assert "eps = 1" in (tmp_path / "all" / "promise.txt").read_text()
 
 
+def test_what_the_promise_says_of_a_folder_of_tables_is_so(out, tmp_path):
+    # Counts under estimate are cut at 0, so they no longer agree; those under fitted do.
+    out.save_tables(tmp_path / "all", fitted=True)
+    promise = (tmp_path / "all" / "promise.txt").read_text()
+    assert "below 0 are shown as 0, so that they add up to more" in promise
+    assert "under fitted are not negative, and agree" in promise
+    totals = {"estimate": [], "fitted": []}
+    for path in sorted((tmp_path / "all").glob("0*.csv")):
+        with open(path, newline="") as file:
+            lines = list(csv.DictReader(file))
+        for column, sums in totals.items():
+            counts = [float(line[column]) for line in lines]
+            assert min(counts) >= 0
+            sums.append(sum(counts))
+    np.testing.assert_allclose(totals["fitted"], totals["fitted"][0])
+    assert max(totals["estimate"]) > totals["fitted"][0] + 1
+
+
 def test_all_tables_are_written_to_a_workbook(out, tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     out.save_tables(tmp_path / "all.xlsx")

@@ -14,6 +14,8 @@ from blowfish_fast.apps.server.keys import CURATOR, RateLimit
 from blowfish_fast.apps.server.web_app import make_app
 from blowfish_fast.apps.server.workspace import Workspace
 
+PATIENCE = 300
+"""Seconds: a first question may have to wait until kernels are compiled."""
 PEOPLE = 400
 SECRET_VALUE = "Mallory'); DROP TABLE people; --"
 """A value of the data that must not show up in any error or log."""
@@ -74,12 +76,12 @@ class Served:
         headers = {}
         if name is not None:
             headers["Authorization"] = f"Bearer {self.secrets[name]}"
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE)
 
     @contextmanager
     def logged_in(self, name: str):
         """Lend a client with a session's cookie, and the session's second token."""
-        with httpx.Client(base_url=self.url, timeout=60) as client:
+        with httpx.Client(base_url=self.url, timeout=PATIENCE) as client:
             found = client.post("/api/session", json={"secret": self.secrets[name]})
             assert found.status_code == 200, found.text
             yield client, {"X-CSRF-Token": found.json()["csrf"]}

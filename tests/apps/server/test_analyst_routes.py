@@ -326,7 +326,7 @@ def test_a_restart_keeps_everything_but_sessions(tmp_path):
             import httpx
 
             headers = {"Authorization": f"Bearer {secrets['ann']}"}
-            with httpx.Client(base_url=url, headers=headers, timeout=60) as ann:
+            with httpx.Client(base_url=url, headers=headers, timeout=300) as ann:
                 again = ann.post("/api/ask", json=asking(AGES)).json()
                 assert again["replayed"]
                 assert again["values"] == answer["values"]

@@ -41,7 +41,7 @@ def postgres(tmp_path):
 def ask_on(url, secret, stop, statuses):
     """Ask new questions until told to stop, each under a name of its own."""
     headers = {"Authorization": f"Bearer {secret}"}
-    with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
+    with httpx.Client(base_url=url, headers=headers, timeout=300) as client:
         while not stop.is_set():
             body = {"question": ASKED, "request": f"{sum(statuses.values())}"}
             statuses[client.post("/api/ask", json=body).status_code] += 1
