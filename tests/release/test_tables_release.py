@@ -252,7 +252,7 @@ def test_all_tables_are_written_to_a_folder(out, tmp_path):
 
 
 def test_what_the_promise_says_of_a_folder_of_tables_is_so(out, tmp_path):
-    # Counts under estimate are cut at 0, so they no longer agree; those under fitted do.
+    # Counts under estimate are cut at 0, so they do not agree; those under fitted do.
     out.save_tables(tmp_path / "all", fitted=True)
     promise = (tmp_path / "all" / "promise.txt").read_text()
     assert "below 0 are shown as 0, so that they add up to more" in promise

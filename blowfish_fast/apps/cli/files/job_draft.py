@@ -32,7 +32,7 @@ HEADS = {
 LONGEST_NOTE = 160
 """Characters of the labels beside a line."""
 LONGEST_MEANING = 400
-"""Characters of the comment above a line: books often list the codes of answers here."""
+"""Characters of the comment above a line, where books often list what codes mean."""
 
 
 class Coded(NamedTuple):
