@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, NamedTuple, Self
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.near_misses import Hinting
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import (
     as_counts,
@@ -187,7 +188,7 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         return CellQuery.over(self.domain, self.rules, bounded, columns, units, keys)
 
 
-class PrivateCounts:
+class PrivateCounts(metaclass=Hinting):
     """True counts: read-only, and never printed."""
 
     __slots__ = ("bound", "counts", "domain")

@@ -46,6 +46,7 @@ def test_every_name_that_is_named_is_there(name, release):
         (bf.Domain, "from_categories", "Domain.from_levels"),
         (bf.Domain, "from_edge", "'from_edges'"),
         (bf.Release, "open", "Release.load"),
+        (bf.Histogram, "from_frame", "Histogram.from_records"),
     ],
 )
 def test_a_missing_name_is_answered_with_the_right_one(owner, name, meant):
