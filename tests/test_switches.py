@@ -21,7 +21,7 @@ ON = {
     "apps.cli.files.data_source.open_source(named)",
     "apps.cli.files.outputs.check_file(overwrite)",
     "apps.cli.release_job.check_complete(with_data)",
-    "apps.explorer.planning.Planner.is_large(limited)",
+    "apps.explorer.planning.Planner.effort(limited)",
     "apps.explorer.planning.Planner.plan(limited)",
     "apps.explorer.planning.Planner.shape(limited)",
     "apps.explorer.planning.Shape.least(checked)",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.data.domain import Domain, KeyDomain, WideDomain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.places.polygon_files import named_features
@@ -140,6 +141,14 @@ class EqualCells(Model):
             If the width does not divide the stretch, or there are more than 2^20
             cells.
         """
+        edges: list[float] = self._edge_array().tolist()
+        return edges
+
+    def _edge_array(self) -> FloatArray:
+        """Return the edges as they are worked with: prices read them again and again.
+
+        Products and sums of whole and floating numbers are those of Python.
+        """
         parts = (self.stop - self.start) / self.width
         if not abs(parts) <= MOST_CELLS + 0.5:
             raise ValueError(f"an attribute has at most 2^20 cells, not {parts:g}")
@@ -149,7 +158,7 @@ class EqualCells(Model):
                 f"{self.start:g} to {self.stop:g} is no whole number of cells of width "
                 f"{self.width:g}"
             )
-        return [self.start + at * self.width for at in range(cells + 1)]
+        return self.start + np.arange(cells + 1, dtype=np.float64) * self.width
 
 
 class WordCells(Model):
@@ -349,7 +358,7 @@ class AttributeSpec(Model):
         elif self.dates is not None:
             plain = Domain.from_dates(self.dates, name=self.name)
         else:
-            edges = self.edges if self.cells is None else self.cells.edges()
+            edges = self.edges if self.cells is None else self.cells._edge_array()
             assert edges is not None
             plain = Domain.from_edges(edges, name=self.name)
         if plain.size > MOST_CELLS:

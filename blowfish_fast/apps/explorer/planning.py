@@ -37,6 +37,7 @@ from .layout import Layout, lay_out
 from .planning_work import (
     MOST_LISTED,
     SINGLE_BINS,
+    Effort,
     Work,
     lists_edges,
     refuse_too_much,
@@ -240,10 +241,10 @@ class Planner:
             self._keep(self._plans, key, plan, KEPT_PLANS)
         return plan
 
-    def is_large(
+    def effort(
         self, table: TableSpec, asked: Question, *, limited: bool = True
-    ) -> bool:
-        """Return whether a plan is not remembered, and would take long to work out.
+    ) -> Effort:
+        """Return how long a plan would take to work out; one that is remembered, none.
 
         Parameters
         ----------
@@ -256,8 +257,9 @@ class Planner:
 
         Returns
         -------
-        bool
-            Whether others should not wait for it.
+        {"small", "middling", "large"}
+            Others should not wait for what is not small, and what is middling should
+            not wait for what is large.
 
         Raises
         ------
@@ -267,10 +269,10 @@ class Planner:
             If its price would take too long; a coarser question is named.
         """
         if (_policies(table), asked.model_dump_json()) in self._plans:
-            return False
+            return "small"
         if isinstance(asked, FrequentQuestion):
-            return False
-        return self.shape(table, asked, limited=limited).work.is_large
+            return "small"
+        return self.shape(table, asked, limited=limited).work.effort
 
     def remember(
         self, table: TableSpec, asked: Question, plan: Plan, without: Fraction | None

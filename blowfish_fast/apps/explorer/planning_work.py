@@ -3,6 +3,7 @@
     bins      cells of the question, those that are not shown included
     queries   numbers that are asked for
     covered   bins that all queries hold together
+    pieces    runs of neighbouring bins that boxes are made of
     edges     pairs of bins that the policy joins, bounded from its factors
 
 Nothing here looks at records, and nothing decides what is protected: a mechanism that
@@ -21,13 +22,15 @@ and no edge is listed.
 (`MOST_FOLLOWED`), and noise is drawn to sharpen a price as often as `MOST_DRAWN`
 allows. Where the policy has more than `MOST_LISTED` edges that would have to be listed,
 the question is priced as if whole records were secret; that is its price without a
-policy too, and it is not worked out twice.
+policy too, and it is not worked out twice. A tree is tuned to boxes by going through
+their pieces again and again, so it is weighed for `MOST_TUNED` of them; what boxes cost
+otherwise grows with their pieces too, which are at most `MOST_PIECES`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from blowfish_fast.errors import SizeError
 from blowfish_fast.policies import Graph, PerPerson, Policy, Product, WithAbsent
@@ -52,12 +55,16 @@ DENSE = 4.0
 """Neighbours of a bin, on average, from which single bins gain nothing by edges."""
 MOST_SINGLE_BINS = 2**18
 """Bins of a question that asks for single bins."""
-MOST_NUMBERS = 3 * 2**12
+MOST_NUMBERS = 5 * 2**11
 """Bins and numbers, together, of a question for totals, stretches or boxes."""
 MOST_ADDED_BINS = 2**15
 """Bins of a question for sums, means or shares."""
 MOST_COVERED = 2**19
 """Bins that the boxes of a question hold together."""
+MOST_PIECES = 2**14
+"""Runs of neighbouring bins that the boxes of a question are made of, together."""
+MOST_TUNED = 2**12
+"""Runs of neighbouring bins up to which a tree is tuned to boxes."""
 MOST_HELD = 2**22
 """Bins times numbers of a question for sums, means or shares."""
 MOST_LISTED = 2**17
@@ -69,8 +76,10 @@ MOST_COMPARED = 2**18
 MOST_DRAWN = 3 * 2**18
 """Numbers that are worked out from drawn noise in one simulation."""
 
-SMALL = 2**10
+SMALL = 2**8
 """Bins and what queries hold, together, up to which a price takes a moment."""
+MIDDLING = 2**11
+"""Bins and what queries hold, together, of prices that do not wait for larger ones."""
 
 SINGLE_BINS = ("cells",)
 """What is weighed for single bins."""
@@ -78,8 +87,12 @@ SPARSE_BINS = ("edges", "cells")
 """What is weighed for many single bins that have few neighbours."""
 AMOUNTS = ("queries",)
 """What is weighed for sums, means and shares: noise on their own two numbers."""
-WITHOUT_EDGES = (
+ALONG_EDGES = ("edges", "tree")
+"""What follows every query along edges."""
+OTHER_QUERIES = (
     "ordered",
+    "edges",
+    "tree",
     "cells",
     "ordered_hierarchical",
     "h_theta",
@@ -90,7 +103,11 @@ WITHOUT_EDGES = (
     "privelet",
     "quad_tree",
 )
-"""What is weighed where noise along edges takes too long."""
+"""What is weighed for totals, stretches and boxes, but for what takes too long."""
+
+
+Effort = Literal["small", "middling", "large"]
+"""How long a price takes, by the public size of its question."""
 
 
 class Work(NamedTuple):
@@ -111,6 +128,9 @@ class Work(NamedTuple):
         Whether each query is one bin.
     amounts : bool
         Whether values are added up.
+    pieces : int
+        Runs of neighbouring bins that the listed boxes are made of, together; 0 for
+        other questions.
     """
 
     bins: int
@@ -119,6 +139,7 @@ class Work(NamedTuple):
     edges: int
     single: bool
     amounts: bool = False
+    pieces: int = 0
 
     @property
     def tried(self) -> tuple[str, ...] | None:
@@ -129,12 +150,16 @@ class Work(NamedTuple):
             if self.bins > FEW_BINS and self.degree >= DENSE:
                 return SINGLE_BINS
             return SPARSE_BINS if self.bins > MANY_BINS else None
-        listed = self.covered > self.queries
-        if listed and self.bins * self.queries > MOST_COMPARED:
-            return tuple(name for name in WITHOUT_EDGES if name != "queries")
+        left_out = set[str]()
+        if self.covered > self.queries and self.bins * self.queries > MOST_COMPARED:
+            left_out |= {*ALONG_EDGES, "queries"}
+        if self.pieces > MOST_TUNED:
+            left_out.add("tuned_tree")
         if self.edges * self.queries > MOST_FOLLOWED:
-            return WITHOUT_EDGES
-        return None
+            left_out |= {*ALONG_EDGES}
+        if not left_out:
+            return None
+        return tuple(name for name in OTHER_QUERIES if name not in left_out)
 
     @property
     def degree(self) -> float:
@@ -142,9 +167,11 @@ class Work(NamedTuple):
         return 2.0 * self.edges / self.bins
 
     @property
-    def is_large(self) -> bool:
-        """Whether a price takes so long that others should not wait for it."""
-        return self.bins + self.covered > SMALL
+    def effort(self) -> Effort:
+        """How long a price takes: a moment, less than most, or long."""
+        if self.bins + self.covered <= SMALL:
+            return "small"
+        return "middling" if self.bins + self.covered <= MIDDLING else "large"
 
     def samples(self, wanted: int) -> int:
         """Return how often noise may be drawn to sharpen a price, up to `wanted`."""
@@ -170,12 +197,14 @@ def weigh(layout: Layout, policy: Policy | None) -> Work:
         Its size; no edge of a policy over several attributes is listed for it.
     """
     question, queries = layout.question, math.prod(layout.asked_shape)
-    covered = queries
+    covered, pieces = queries, 0
     if isinstance(question, RangesQuestion):
         queries = covered = len(question.ranges)
     elif isinstance(question, RectanglesQuestion):
         lows, highs = layout.boxes()
-        queries, covered = len(lows), int((highs - lows).prod(axis=1).sum())
+        sides = highs - lows
+        queries, covered = len(lows), int(sides.prod(axis=1).sum())
+        pieces = int(sides[:, :-1].prod(axis=1).sum())
     amounts = isinstance(question, AmountQuestion | ShareQuestion)
     if amounts:
         # Two numbers for each group, held against every bin.
@@ -188,6 +217,7 @@ def weigh(layout: Layout, policy: Policy | None) -> Work:
         edges=0 if policy is None else most_edges(policy),
         single=asks_for_single_bins(question),
         amounts=amounts,
+        pieces=pieces,
     )
 
 
@@ -272,6 +302,15 @@ def refuse_too_much(layout: Layout, work: Work) -> None:
         raise SizeError(
             f"the boxes of a priced question hold up to {MOST_COVERED:,} bins together",
             received=f"{work.covered:,} bins in {work.queries:,} boxes",
+            way_out=f"Ask for {max(1, boxes):,} boxes at a time, or use wider bins",
+            code="price_takes_too_long",
+        )
+    if work.pieces > MOST_PIECES:
+        boxes = work.queries * MOST_PIECES // work.pieces
+        raise SizeError(
+            f"the boxes of a priced question are made of up to {MOST_PIECES:,} runs of "
+            "neighbouring bins together",
+            received=f"{work.pieces:,} runs in {work.queries:,} boxes",
             way_out=f"Ask for {max(1, boxes):,} boxes at a time, or use wider bins",
             code="price_takes_too_long",
         )

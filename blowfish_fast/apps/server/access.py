@@ -398,17 +398,22 @@ class Visit(NamedTuple):
             # A price is that of all words for a question.
             question = canonical(table, question)
         limited = bool(options.get("limited", True))
-        if not await run_in_threadpool(
-            planner.is_large, table, question, limited=limited
-        ):
+        effort = await run_in_threadpool(
+            planner.effort, table, question, limited=limited
+        )
+        if effort == "small":
             return None
         task = PriceTask.of(wanted, planner, table, question, **options)
-        result = await self.worked_out(task, request)
+        # A curve is as much work as ten prices.
+        quick = effort == "middling" and wanted != "trade_off"
+        result = await self.worked_out(task, request, quick=quick)
         if wanted in ("price", "plan"):
             planner.remember(table, question, *result)
         return result
 
-    async def worked_out(self, task: PriceTask, request: Request) -> Any:
+    async def worked_out(
+        self, task: PriceTask, request: Request, *, quick: bool = False
+    ) -> Any:
         """Have a task worked out in another process.
 
         Parameters
@@ -417,6 +422,8 @@ class Visit(NamedTuple):
             What is wanted.
         request : Request
             While its client waits, the work goes on.
+        quick : bool
+            Whether it takes so little that it waits for nothing large.
 
         Returns
         -------
@@ -424,7 +431,9 @@ class Visit(NamedTuple):
             What the task gives.
         """
         who = f"{self.who.role} {self.who.name}"
-        return await self.gate.prices.run(task, who, request.is_disconnected)
+        return await self.gate.prices.run(
+            task, who, request.is_disconnected, quick=quick
+        )
 
 
 def _required(refusal: str, *roles: Role) -> Any:

@@ -1,14 +1,17 @@
 """Prices that take long are worked out in processes beside the one that charges.
 
-    request --> small question: a thread of the server                   at once
-            --> large question: one turn per person --> a free worker    up to WAITING
-                                                            |
-    client hangs up ---------------------------------- the worker is ended
+    request --> small       a thread of the server                       at once
+            --> middling    a turn of the person --> any free worker     up to WAITING
+            --> large       a turn of the person --> a free worker,      up to WAITING
+                            but for those that are left to middling ones
+                                                        |
+    client hangs up ------------------------------ the worker is ended
 
 A worker is told the description of a table and a question, which are public, and sends
 back a plan. It knows no ledger, no records and no secrets. Small questions never wait
-for large ones, and neither does what is charged. A person has one large price worked
-out at a time, so that whoever sends many waits for his own.
+for others, and neither does what is charged; middling ones never wait for large ones
+alone. A person has one price of each size worked out at a time, so that whoever sends
+many waits for his own.
 """
 
 from __future__ import annotations
@@ -34,9 +37,11 @@ from blowfish_fast.apps.explorer.questions import Question, read_question
 from blowfish_fast.errors import BlowfishError
 
 WORKERS = 2
-"""Processes that work out large prices."""
+"""Processes that work out prices of any size."""
+QUICK_WORKERS = 1
+"""Processes that work out middling prices alone."""
 WAITING = 64
-"""Large prices that may wait; more are refused."""
+"""Prices of each size that may wait; more are refused."""
 SECONDS_BETWEEN_LOOKS = 0.2
 """How often a waiting request asks whether its client is still there."""
 LOWER_PRIORITY = 10
@@ -230,15 +235,19 @@ class PriceWorkers:
     Parameters
     ----------
     workers : int
-        How many processes there are at most; they start when they are needed.
+        How many processes work on prices of any size; they start when they are needed.
+    quick : int
+        How many more work on middling prices alone.
     """
 
-    def __init__(self, workers: int = WORKERS) -> None:
-        self._workers = [Worker() for _ in range(workers)]
-        self._threads = ThreadPoolExecutor(workers, "prices")
-        self._free: asyncio.LifoQueue[Worker] | None = None
+    def __init__(self, workers: int = WORKERS, quick: int = QUICK_WORKERS) -> None:
+        self._workers = [Worker() for _ in range(quick + workers)]
+        self._quick = quick
+        self._threads = ThreadPoolExecutor(quick + workers, "prices")
+        self._busy: set[Worker] = set()
+        self._line: list[tuple[bool, asyncio.Future[Worker]]] = []
         self._turns: dict[str, asyncio.Lock] = {}
-        self._waiting = 0
+        self._waiting = {True: 0, False: 0}
 
     def start(self) -> None:
         """Start all workers now, so that the first large price need not wait."""
@@ -246,7 +255,12 @@ class PriceWorkers:
             worker.start(rehearsed=True)
 
     async def run(
-        self, task: PriceTask, who: str, gone: Callable[[], Awaitable[bool]]
+        self,
+        task: PriceTask,
+        who: str,
+        gone: Callable[[], Awaitable[bool]],
+        *,
+        quick: bool = False,
     ) -> Any:
         """Return the result of a task, worked out in a process of its own.
 
@@ -255,9 +269,11 @@ class PriceWorkers:
         task : PriceTask
             What is wanted.
         who : str
-            For whom; a person has one task worked out at a time.
+            For whom; a person has one task of each size worked out at a time.
         gone : callable
             Tells whether the client has hung up.
+        quick : bool
+            Whether it takes so little that it waits for nothing large.
 
         Returns
         -------
@@ -271,36 +287,64 @@ class PriceWorkers:
         BlowfishError
             If the question cannot be priced.
         """
-        if self._waiting >= WAITING:
+        if self._waiting[quick] >= WAITING:
             raise HTTPException(
                 503, "many prices are being worked out; ask again in a moment"
             )
-        if self._free is None:
-            # Made here, inside the loop that serves requests. Who worked last works
-            # next: what it has loaded stays at hand.
-            self._free = asyncio.LifoQueue()
-            for worker in self._workers:
-                self._free.put_nowait(worker)
-        self._waiting += 1
-        turn = self._turns.setdefault(who, asyncio.Lock())
+        self._waiting[quick] += 1
+        turns = f"{who}, quick" if quick else who
+        turn = self._turns.setdefault(turns, asyncio.Lock())
         try:
             async with turn:
-                done, result = await self._answered(self._free, task, gone)
+                done, result = await self._answered(task, gone, quick=quick)
         finally:
-            self._waiting -= 1
+            self._waiting[quick] -= 1
             if not turn.locked():
-                self._turns.pop(who, None)
+                self._turns.pop(turns, None)
         if not done:
             raise result
         return result
 
+    def _serves(self, worker: Worker, *, quick: bool) -> bool:
+        """Return whether a worker may have a task: the first ones have quick ones."""
+        return quick or worker not in self._workers[: self._quick]
+
+    async def _taken(self, *, quick: bool) -> Worker:
+        """Return a worker that is free, once there is one for the task.
+
+        The first that fits is taken, so that what it has loaded stays at hand. Whoever
+        comes while others wait for the same workers waits behind them.
+        """
+        for worker in self._workers:
+            if worker not in self._busy and self._serves(worker, quick=quick):
+                self._busy.add(worker)
+                return worker
+        waiter: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
+        place = (quick, waiter)
+        self._line.append(place)
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if place in self._line:
+                self._line.remove(place)
+            elif not waiter.cancelled():
+                self._given_back(waiter.result())
+            raise
+
+    def _given_back(self, worker: Worker) -> None:
+        """Hand a worker to the first in line whom it serves, or let it rest."""
+        for place in self._line:
+            quick, waiter = place
+            if self._serves(worker, quick=quick) and not waiter.done():
+                self._line.remove(place)
+                waiter.set_result(worker)
+                return
+        self._busy.discard(worker)
+
     async def _answered(
-        self,
-        free: asyncio.LifoQueue[Worker],
-        task: PriceTask,
-        gone: Callable[[], Awaitable[bool]],
+        self, task: PriceTask, gone: Callable[[], Awaitable[bool]], *, quick: bool
     ) -> tuple[bool, Any]:
-        worker = await free.get()
+        worker = await self._taken(quick=quick)
         try:
             if await gone():
                 raise HTTPException(CLIENT_WENT, "the client has hung up")
@@ -321,7 +365,7 @@ class PriceWorkers:
                     reply.result()
                 raise
         finally:
-            free.put_nowait(worker)
+            self._given_back(worker)
 
     def close(self) -> None:
         """End all workers."""

@@ -132,7 +132,7 @@ def test_what_needs_cells_is_refused_of_words(database):
     ):
         with pytest.raises(QuestionError, match=problem):
             ask()
-    assert not explorer.planner.is_large(explorer.table, read_question(ASKED))
+    assert explorer.planner.effort(explorer.table, read_question(ASKED)) == "small"
     words = {"name": "w", "attributes": [WORD]}
     with pytest.raises(CatalogError, match="words alone"):
         predict_tables(as_table(words), {"epsilon": 1})

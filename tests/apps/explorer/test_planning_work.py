@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.composition import EPSILON
+from blowfish_fast.accounting.composition import EPSILON, RHO
 from blowfish_fast.apps.explorer import layout as layouts
 from blowfish_fast.apps.explorer import planning, planning_work
 from blowfish_fast.apps.explorer.catalog import as_table
@@ -13,9 +13,10 @@ from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.layout import lay_out
 from blowfish_fast.apps.explorer.planning import Planner, gain_words
 from blowfish_fast.apps.explorer.planning_work import (
+    ALONG_EDGES,
+    OTHER_QUERIES,
     SINGLE_BINS,
     SPARSE_BINS,
-    WITHOUT_EDGES,
     Work,
     coarser_widths,
     most_edges,
@@ -86,9 +87,9 @@ def test_bins_with_few_neighbours_are_weighed_with_edges():
 
 def test_noise_along_edges_and_on_boxes_is_weighed_where_few_are_followed():
     work = Work(bins=1000, queries=2000, covered=2000, edges=5000, single=False)
-    assert work.tried == WITHOUT_EDGES
+    assert {*OTHER_QUERIES} - {*work.tried} == {*ALONG_EDGES}
     boxes = work._replace(covered=10**6)
-    assert set(WITHOUT_EDGES) - {*boxes.tried} == {"queries"}
+    assert {*OTHER_QUERIES} - {*boxes.tried} == {*ALONG_EDGES, "queries"}
 
 
 def test_noise_is_drawn_as_often_as_the_limit_allows():
@@ -163,9 +164,42 @@ def test_boxes_that_hold_too_much_are_refused_with_a_number_that_fits():
     layout = lay_out(visits(), question)
     work = weigh(layout, layout.policy(visits().policy()))
     assert (work.queries, work.covered) == (8, 80_000)
-    too_much = work._replace(covered=2 * planning_work.MOST_COVERED)
-    with pytest.raises(SizeError, match="Ask for 4 boxes at a time"):
-        refuse_too_much(layout, too_much)
+    assert work.pieces == 8 * 100
+    for too_much in (
+        work._replace(covered=2 * planning_work.MOST_COVERED),
+        work._replace(pieces=2 * planning_work.MOST_PIECES),
+    ):
+        with pytest.raises(SizeError, match="Ask for 4 boxes at a time"):
+            refuse_too_much(layout, too_much)
+
+
+def test_trees_are_tuned_to_boxes_of_few_pieces():
+    work = Work(bins=500, queries=60, covered=900, edges=900, single=False, pieces=200)
+    assert work.tried is None
+    many = work._replace(pieces=planning_work.MOST_TUNED + 1)
+    assert {*OTHER_QUERIES} - {*many.tried} == {"tuned_tree"}
+
+
+@pytest.mark.parametrize("measured_in", [EPSILON, RHO])
+def test_boxes_of_many_pieces_are_priced_without_a_tuned_tree(measured_in, monkeypatch):
+    monkeypatch.setattr(planning_work, "MOST_TUNED", 3)
+    boxes = [[(0, 9), (3, 7)], [(5, 20), (0, 30)]]
+    question = asked("rectangles", attributes=["age", "cost"], rectangles=boxes)
+    plan = Planner(measured_in, 0).plan(visits(20, 2, 30), question)
+    names = {row["name"] for row in plan.candidates}
+    assert "cells" in names
+    assert "tuned_tree" not in names
+
+
+def test_prices_are_small_middling_or_large_by_their_bins_and_queries():
+    def effort(cells, **more):
+        question = asked("cumulative", attribute="age", **more)
+        return Planner(EPSILON).effort(visits(cells), question)
+
+    assert effort(100) == "small"
+    assert effort(200) == effort(800) == "middling"
+    assert effort(1100) == "large"
+    assert effort(1100, width=20) == "small"
 
 
 def test_a_policy_of_too_many_edges_is_priced_as_whole_records(monkeypatch, tmp_path):

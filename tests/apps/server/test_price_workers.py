@@ -50,9 +50,9 @@ class SlowWorker(Worker):
         self.told.set()
 
 
-def slow_workers(number=1):
-    workers = PriceWorkers(number)
-    workers._workers = [SlowWorker() for _ in range(number)]
+def slow_workers(number=1, quick=0):
+    workers = PriceWorkers(number, quick)
+    workers._workers = [SlowWorker() for _ in range(quick + number)]
     return workers
 
 
@@ -132,6 +132,82 @@ def test_more_than_may_wait_are_refused(monkeypatch):
     workers.close()
 
 
+def test_middling_prices_pass_eight_large_ones():
+    workers = slow_workers(2, quick=1)
+    reserved, *others = workers._workers
+    reserved.told.set()
+
+    async def ask() -> None:
+        large = [
+            asyncio.create_task(workers.run(TASK, f"a{number}", stays))
+            for number in range(8)
+        ]
+        await asyncio.sleep(0.05)
+        assert all(slow.begun.is_set() for slow in others)
+        # Large ones leave it alone, however many of them wait.
+        assert not reserved.begun.is_set()
+        # Her own large price does not hold her up either.
+        for who in ("ann", "a0", "a7"):
+            assert await workers.run(TASK, who, stays, quick=True) == TASK
+        assert reserved.begun.is_set()
+        assert not any(task.done() for task in large)
+        for slow in others:
+            slow.told.set()
+        assert await asyncio.gather(*large) == [TASK] * 8
+
+    asyncio.run(ask())
+    assert not workers._turns
+    assert not workers._line
+    assert not workers._busy
+    workers.close()
+
+
+def test_middling_prices_take_any_worker_that_is_free():
+    workers = slow_workers(1, quick=1)
+
+    async def ask() -> None:
+        both = [
+            asyncio.create_task(workers.run(TASK, who, stays, quick=True))
+            for who in ("ann", "bob")
+        ]
+        await asyncio.sleep(0.05)
+        assert all(slow.begun.is_set() for slow in workers._workers)
+        for slow in workers._workers:
+            slow.told.set()
+        assert await asyncio.gather(*both) == [TASK] * 2
+
+    asyncio.run(ask())
+    workers.close()
+
+
+def test_whoever_gives_up_in_line_keeps_no_worker():
+    workers = slow_workers()
+    (slow,) = workers._workers
+
+    async def ask() -> None:
+        first = asyncio.create_task(workers.run(TASK, "ann", stays))
+        behind = [
+            asyncio.create_task(workers.run(TASK, who, stays)) for who in ("bob", "eve")
+        ]
+        await asyncio.sleep(0.05)
+        behind[0].cancel()
+        await asyncio.sleep(0)
+        assert len(workers._line) == 1
+        # Handed over and given up in the same turn of the loop.
+        workers._given_back(slow)
+        behind[1].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await behind[1]
+        assert not workers._busy
+        slow.told.set()
+        assert await first == TASK
+        assert await workers.run(TASK, "eve", stays) == TASK
+
+    asyncio.run(ask())
+    assert not workers._line
+    workers.close()
+
+
 def test_a_task_gives_what_the_planner_gives():
     planners: OrderedDict[str, Planner] = OrderedDict()
     done, (plan, without) = answer_task(TASK, planners)
@@ -182,6 +258,7 @@ def test_a_worker_remembers_few_tables(monkeypatch):
 
 def test_large_prices_are_worked_out_in_another_process(own_server, monkeypatch):
     monkeypatch.setattr(planning_work, "SMALL", 0)
+    monkeypatch.setattr(planning_work, "MIDDLING", 0)
 
     def refuse(*_):
         raise AssertionError("planned beside what is charged")
@@ -222,7 +299,7 @@ def test_large_prices_are_worked_out_in_another_process(own_server, monkeypatch)
 
 
 def test_small_prices_meet_no_worker(own_server, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise AssertionError("sent to a worker")
 
     monkeypatch.setattr(PriceWorkers, "run", refuse)
