@@ -1,9 +1,12 @@
 """Which parts of a question others wrote; their faults are said to be theirs.
 
-What a plug-in does wrong may be any exception. Around every call of one stands
-`blamed_on`: a refusal of ours passes, anything else leaves as a `PlugInError` that
-names the plug-in, with the exception as its cause. It stands outside of the stretch
-that nobody sees: what fails there leaves it as a `FailedDrawError`, in fixed words.
+A faulty plug-in may raise any exception. Every call of one is made inside `blamed_on`:
+an error that the package raised on purpose passes as it is; any other exception becomes
+a `PlugInError` that names the plug-in, with the exception as its cause.
+
+Between the first look at counts and the stored answer no words of a plug-in may leave,
+for they might tell of the data. What fails there leaves as a `FailedDrawError` in fixed
+words (`measure.unseen`), before `blamed_on` sees it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ HOME = __name__.partition(".")[0]
 READERS = {"numpy", "scipy", "numba", "pandas", "pyarrow", "polars", "duckdb", "ibis"}
 """Packages that hold arrays and tables, which data and workloads are made of."""
 TRUSTED = sys.stdlib_module_names | READERS | {HOME}
-"""Packages whose classes may be parts of a question without anybody's word."""
+"""Packages whose classes may be parts of a question that nobody vouches for."""
 PLAIN = frozenset([type(None), bool, int, float, str, Fraction])
 """Types whose values hold no other object, so that a walk need not look inside."""
 
@@ -168,7 +171,7 @@ def _home_of(defined: Any) -> str:
 
 
 def is_trusted(defined: Any) -> bool:
-    """Return whether a class or function may be part of a question without a word."""
+    """Return whether a class or function needs nobody who vouches for it."""
     home = _home_of(defined)
     # Functions of a C library name no module.
     return home in TRUSTED or (home == "None" and not isinstance(defined, type))

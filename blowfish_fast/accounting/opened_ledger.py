@@ -47,10 +47,11 @@ if TYPE_CHECKING:
     from .ledger import Ledger
 
 MOST_NAMED = 3
-"""Differences of one answer that are named; the others are as many as they are."""
+"""Differences of one answer that are named; of the others only the number is."""
 
 OWN = ("identity", "version")
-"""What each draw, or each version of the package, writes of its own."""
+"""Fields in which two files of one draw differ: a random name of the file, and the
+version of the package that wrote it. They are not compared."""
 
 Checked = Literal["key", "rows", "data"]
 
@@ -181,9 +182,10 @@ def verify_opened(
                 _against_data(ledger, charge, secret, files, asked[request])
             )
         else:
-            once = _committed(ledger, request, secret.commitment)["measured_once"]
-            for number, (stored, alone) in enumerate(zip(files, once, strict=True)):
-                if not alone or stored == FAILED_DRAW:
+            committed = _committed(ledger, request, secret.commitment)
+            parts = zip(files, committed["measured_once"], strict=True)
+            for number, (stored, measured_once) in enumerate(parts):
+                if not measured_once or stored == FAILED_DRAW:
                     continue
                 answer = read_release(stored)
                 if isinstance(answer, Release) and not isinstance(answer, Certificate):
@@ -329,6 +331,7 @@ def _differences(stored: Any, drawn: Any, place: str) -> Iterator[str]:
             return
         for number, (before, again) in enumerate(zip(stored, drawn, strict=True)):
             yield from _differences(before, again, f"{place}[{number}]")
+    # NaN differs from itself: two of them are no difference.
     elif stored != drawn and not (stored != stored and drawn != drawn):
         yield f"{place} is {stored!r}, and {drawn!r} was drawn"
 
@@ -336,7 +339,12 @@ def _differences(stored: Any, drawn: Any, place: str) -> Iterator[str]:
 def _against_noise(answer: Release, key: bytes) -> list[str] | None:
     """Compare the rows of an answer that measures once with its noise: Lemma OP4.
 
-    None if the rows leave open which counts they are of.
+    The noise of the key is taken off the published rows. What is left must be the rows
+    of whole counts: the counts are read off, rounded, measured again with the same
+    noise, and the rows must be those that were published.
+
+    Returns what is wrong, in sentences; None if several counts have the same rows, so
+    that no counts can be read off.
     """
     (measured,) = answer.measurements
     strategy, scales = measured.strategy, measured.scales
@@ -360,7 +368,10 @@ def _against_noise(answer: Release, key: bytes) -> list[str] | None:
 
 
 def _tell_apart(measured: Measurement) -> bool:
-    """Whether rows without noise give back the counts of every cell, tried on some."""
+    """Whether rows without noise give back the count of every cell.
+
+    Tried on random counts: whatever is lost of some counts is lost of these, too.
+    """
     cells = measured.buckets.cells
     if not measured.buckets.are_single_cells:
         return False

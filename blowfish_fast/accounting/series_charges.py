@@ -85,6 +85,8 @@ def _refuse_row(
                 "other cells; rows that differ do not add up. Nothing was charged"
             )
     number = series["number"]
+    # The series NAME/sums holds totals of whole blocks of epochs beside the rows of the
+    # series NAME. A block may be released without the one before it.
     if not rows or number in rows or series["name"].endswith("/sums"):
         return
     if number < min(rows):

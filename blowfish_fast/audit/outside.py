@@ -1,7 +1,8 @@
 """What is seen of a release from outside, besides its answer.
 
-A program that releases something also fails or does not, words its failures, reports
-steps, and takes so many of them. Nobody has paid for these, so they are outputs, too:
+Whoever runs a release sees more than its answer: whether it failed and in which words,
+the texts of its progress, and how many steps it took. No budget was charged for these,
+and they are outputs, too:
 
     seen = (texts of progress, kind and words of the failure, calls of the handle)
 
@@ -109,8 +110,9 @@ def audit_outside(
     >>> seen.breaches, seen.finding.passed
     ([], True)
     """
-    # Every pair is a test of its own; together they miss no more often than stated.
-    each = 1.0 - (1.0 - confidence) / len(pairs)
+    # Every pair is a test of its own. By the union bound, all of them together err no
+    # more often than `confidence` states.
+    pair_confidence = 1.0 - (1.0 - confidence) / len(pairs)
     looks: list[Seen] = []
     strongest = Evidence(0.0, None, 0)
     for pair in pairs:
@@ -120,7 +122,7 @@ def audit_outside(
             side = [_look(mechanism, data, first + number) for number in range(samples)]
             calls.append([look.calls for look in side])
             looks += side
-        evidence = strongest_evidence(*calls, confidence=each)
+        evidence = strongest_evidence(*calls, confidence=pair_confidence)
         if evidence.log_ratio >= strongest.log_ratio:
             strongest = evidence
     endings = Counter(look.ending for look in looks)

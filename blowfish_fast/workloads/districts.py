@@ -131,15 +131,31 @@ class Regions(Workload):
         return totals
 
     def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
-        """List the runs of buckets that each district consists of."""
+        """List the runs of buckets that each district consists of.
+
+        Parameters
+        ----------
+        buckets : Buckets
+            The buckets, in the order in which they are measured.
+
+        Returns
+        -------
+        Fractions or Pieces
+            `Fractions` where every district is a single run of whole buckets, which
+            costs two numbers a district; else `Pieces`, all runs of all districts.
+        """
         self._check_buckets(buckets)
         if buckets.count == buckets.cells:
+            # Every bucket is a single cell: a run ends where the label changes. No
+            # label is -2, so that the first cell begins a run whatever its label.
             along = self.labels if buckets.order is None else self.labels[buckets.order]
             begins = np.flatnonzero(np.diff(along, prepend=-2))
             ends = np.append(begins[1:], along.size)
             owners, values = along[begins], np.ones(begins.size)
         else:
             begins, ends, owners, values = self._parts_of(buckets)
+        # Runs of cells that belong to no district are left out; the others are sorted
+        # by district, and stay in the order of the buckets inside each.
         inside = np.flatnonzero(owners >= 0)
         order = inside[np.argsort(owners[inside], kind="stable")]
         runs = np.bincount(owners[order], minlength=self.queries)
@@ -152,7 +168,12 @@ class Regions(Workload):
     def _parts_of(
         self, buckets: Buckets
     ) -> tuple[IntArray, IntArray, IntArray, AnyArray]:
-        """Return, bucket by bucket, which part of it belongs to which district."""
+        """Return which share of which bucket belongs to which district.
+
+        The arrays hold an entry for each district and each bucket that it touches:
+        where the bucket begins and ends, the district, and the share of the bucket's
+        cells that lie in the district.
+        """
         inside = self.labels >= 0
         keys = self.labels[inside] * buckets.count + buckets.labels[inside]
         pairs, cells = np.unique(keys, return_counts=True)
@@ -161,7 +182,9 @@ class Regions(Workload):
 
 
 def level_workload(domain: Domain, labels: IntArray) -> Workload:
-    """Return the totals of districts: single cells where each is a district.
+    """Return the totals of districts, as `Identity` where every cell is a district.
+
+    `Identity` has faster forms than `Regions` has for the same queries.
 
     Parameters
     ----------

@@ -1,9 +1,24 @@
 """Noise on the edges of the policy, or of a tree that spans it.
 
-`EdgeNoise` adds a draw of every edge to one of its cells and takes it from the other,
-as a record that moves does: every edge costs one draw. `SpanningTree` measures totals
-of subtrees, where an edge costs as many rows as its detour is long. The row of a root
-is the total of a connected part; where the part has "absent", that is the root.
+    policy          0 --- 1          edges 0-1, 1-2, 2-3 and 0-3
+                    |     |
+                    3 --- 2
+
+    EdgeNoise       cell 0 gets  z(01) + z(03),   cell 1 gets  z(12) - z(01),   ...
+                    A record that moves from 0 to 1 changes what one draw z(01) could
+                    have changed as well: every edge costs one draw.
+
+    SpanningTree    0                measured: the total of every subtree,
+                    +-- 1            {0,1,2,3}, {1,2}, {2} and {3}
+                    |   +-- 2
+                    +-- 3
+                    A record that moves from 2 to 3 changes the totals on the path
+                    between them, {2}, {1,2} and {3}: the edge 2-3 costs three rows.
+                    This path is called the detour of the edge.
+
+The total at a root is that of a connected part of the policy, which no move changes, so
+it is exact. Where records of the part may be "absent", that node is the root, and it
+has no row.
 """
 
 from __future__ import annotations
@@ -28,8 +43,9 @@ from blowfish_fast.policies import ABSENT, Graph, Policy
 from .edge_cuts import EdgeDraws, ends_of_edges
 
 MOST_EDGES = 2**26
+"""Most edges of a policy that are listed with a draw for each."""
 MOST_FOLLOWED = 2**24
-"""Most edges against which a spanning tree is held."""
+"""Most edges of a policy whose paths along a spanning tree are searched."""
 
 
 def refuse_too_many(policy: Policy, most: int = MOST_EDGES) -> None:
@@ -317,10 +333,11 @@ class SpanningTree(EdgeDraws):
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark the rows that lie on no path between the ends of an edge."""
-        exact: BoolArray = (
-            kernels.path_crossings(self.parents, self.order, *self._detours(policy)[1:])
-            == 0
+        detours = self._detours(policy)
+        crossings = kernels.path_crossings(
+            self.parents, self.order, detours.heads, detours.tails, detours.tops
         )
+        exact: BoolArray = crossings == 0
         return exact
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
@@ -340,12 +357,13 @@ class SpanningTree(EdgeDraws):
         int
             The sum over the subtrees that hold one end of the edge alone.
         """
-        _, heads, tails, tops = self._detours(policy)
-        return self._longest(weights, heads, tails, tops)
+        detours = self._detours(policy)
+        return self._longest(weights, detours.heads, detours.tails, detours.tops)
 
     def _longest(
         self, weights: IntArray, heads: IntArray, tails: IntArray, tops: IntArray
     ) -> int:
+        """Return the largest sum of weights over the paths between heads and tails."""
         from blowfish_fast.kernels.graph.graph_tree import path_sums, sums_to_root
 
         above = sums_to_root(weights, self.parents, self.order)

@@ -41,14 +41,17 @@ class ImpossibleCells:
     --------
     >>> import blowfish_fast as bf
     >>> survey = bf.Domain((2, 3), names=["sex", "births"])
-    >>> none = ImpossibleCells(survey, {("births", "sex"): [[0, 0], [1, 0], [1, 0]]})
+    >>> mask = np.array([[False, False], [True, False], [True, False]])
+    >>> stated = ImpossibleCells(survey, {("births", "sex"): mask})
+    >>> stated.patterns(1).tolist()    # rows for 1 and for 2 births are the same
+    [0, 1, 1]
+
+    Zeros and ones are refused: they might be meant as the possible cells.
+
+    >>> ImpossibleCells(survey, {("births", "sex"): [[0, 0], [1, 0], [1, 0]]})
     Traceback (most recent call last):
     ...
     blowfish_fast.errors.InputError: ...
-    >>> mask = np.array([[False, False], [True, False], [True, False]])
-    >>> stated = ImpossibleCells(survey, {("births", "sex"): mask})
-    >>> stated.patterns(1).tolist()             # one birth and two are alike
-    [0, 1, 1]
     """
 
     def __init__(self, domain: Attributes, masks: Mapping[Any, Any]) -> None:
@@ -86,7 +89,12 @@ class ImpossibleCells:
         return [pair for pair, mask in self.masks.items() if mask.any()]
 
     def patterns(self, axis: int) -> IntArray:
-        """Return a number for each cell of an attribute: alike where masks are."""
+        """Return a label for each cell of an attribute.
+
+        Two cells have the same label if every mask has the same row for both, so that
+        merging them loses nothing of what is impossible.
+        """
+        # A column of False, so that an attribute without masks has one label.
         rows = [np.zeros((self.sizes[axis], 1), dtype=np.bool_)]
         for pair in self.pairs:
             if axis in pair:
@@ -116,14 +124,16 @@ class ImpossibleCells:
         return Grouping(labels.reshape(-1).astype(np.int64))
 
     def most_merged(self, axis: int, most: int) -> int:
-        """Return how many cells `kept_apart` leaves of at most `most`, at most.
+        """Bound the number of merged cells that `kept_apart` returns.
+
+        Every merged cell is divided into at most as many as there are `patterns`.
 
         Parameters
         ----------
         axis : int
             The attribute.
         most : int
-            Merged cells that it has, at most.
+            The most merged cells that go into `kept_apart`.
 
         Returns
         -------
@@ -133,7 +143,9 @@ class ImpossibleCells:
         return min(self.sizes[axis], most * (int(self.patterns(axis).max()) + 1))
 
     def merged(self, pair: AxisSet, groupings: Sequence[Grouping]) -> BoolArray:
-        """Return which merged cells of a pair are impossible: all of their cells are.
+        """Return which merged cells of a pair are impossible.
+
+        A merged cell is impossible if every cell in it is.
 
         Parameters
         ----------

@@ -307,9 +307,36 @@ class JunctionTree:
         wanted: set[int],
         fixed: Mapping[int, int],
     ) -> tuple[AxisSet, FloatArray]:
-        """Return the table of the asked attributes in and behind a clique.
+        """Return the table of the wanted attributes in and behind a clique.
 
-        It keeps what the clique shares with `came`, from where it was asked.
+        Cut the edge between this clique and the clique `came`; the cliques on this side
+        are those behind it. Seen from here, a neighbour behind brings
+
+            p(wanted attributes behind it, separator) / p(separator)
+
+        which is multiplied with the table of this clique. What neither is wanted nor
+        joins a later neighbour is summed out at once, so that tables stay small.
+
+        Parameters
+        ----------
+        beliefs : list of arrays
+            What `beliefs` returned.
+        clique : int
+            The clique.
+        came : int
+            The neighbour that asks; -1 at the root.
+        wanted : set of int
+            Attributes of the final table.
+        fixed : mapping from int to int
+            Attributes of which one cell alone is computed.
+
+        Returns
+        -------
+        names : tuple of int
+            The attributes of the table's axes: wanted ones, and those that this clique
+            shares with `came`.
+        table : ndarray of float64
+            Their probabilities.
         """
         further = [
             neighbour
@@ -321,19 +348,27 @@ class JunctionTree:
         table = _fixed(beliefs[clique], names, fixed)
         for number, other in enumerate(further):
             shared = shares[number]
-            behind, far = self._collect(beliefs, other, clique, wanted, fixed)
-            belief = np.asarray(sum_down(beliefs[other], self.cliques[other], shared))
-            wide = [
-                size if name in shared else 1
-                for name, size in zip(behind, far.shape, strict=True)
-            ]
-            below = _fixed(belief, tuple(sorted(shared)), fixed)
-            order = np.argsort(np.argsort([axis for axis in behind if axis in shared]))
-            below = below.transpose(order).reshape(wide)
+            far_names, far = self._collect(beliefs, other, clique, wanted, fixed)
+            # The separator's own table has its axes by increasing number; `far` may
+            # have them in another order, between axes that the separator lacks.
+            separator = _fixed(
+                np.asarray(sum_down(beliefs[other], self.cliques[other], shared)),
+                tuple(sorted(shared)),
+                fixed,
+            )
+            ranks = np.argsort(
+                np.argsort([axis for axis in far_names if axis in shared])
+            )
+            separator = separator.transpose(ranks).reshape(
+                [
+                    size if name in shared else 1
+                    for name, size in zip(far_names, far.shape, strict=True)
+                ]
+            )
             # p(what lies behind | separator), times what is here.
-            far = np.divide(far, below, out=np.zeros_like(far), where=below > 0)
+            far = np.divide(far, separator, out=np.zeros_like(far), where=separator > 0)
             needed = wanted.union(*shares[number + 1 :])
-            names, table = _joined(names, table, behind, far, needed)
+            names, table = _joined(names, table, far_names, far, needed)
         open_names = tuple(
             name for name in names if name in wanted or name in shares[-1]
         )

@@ -98,7 +98,7 @@ def _design(kind: str, rest: str, domain: Domain) -> SamplingDesign:
     if kind == POISSON:
         return Poisson() if not rest else _refuse(kind, rest)
     if kind == BERNOULLI:
-        # It is a text, taken as written; what is none is refused by the design.
+        # The design reads the text itself: 0.05 is then 1/20, and no nearby float.
         return Bernoulli(rate=rest.strip())  # type: ignore[arg-type]
     if kind == SIMPLE:
         size, _, again = rest.partition(":")
@@ -129,7 +129,11 @@ def _people(text: str) -> int:
 
 
 def _sizes(column: str, listed: str, domain: Domain) -> dict[Any, int]:
-    """Return the people of each stratum, by the levels that the domain has."""
+    """Return the people of each stratum, by the levels that the domain has.
+
+    A level may be a quoted text with commas and equals signs in it, so `read_item`
+    finds where it ends; the number behind it ends at the next comma.
+    """
     levels = domain.attributes[domain.axis(column)].levels or ()
     by_text = {str(level): level for level in levels}
     sizes: dict[Any, int] = {}
