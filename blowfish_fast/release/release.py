@@ -719,6 +719,10 @@ class HistogramRelease(Tabular, Release):
     ) -> None:
         """Write a map that QGIS opens in colours, hatched where intervals are wide.
 
+        Districts inside districts, by `Nested`, have a layer for each level that was
+        measured, each with its style: outlines of larger districts are those of the
+        cells without the borders inside.
+
         Parameters
         ----------
         path : str or PathLike
@@ -734,9 +738,9 @@ class HistogramRelease(Tabular, Release):
         InputError
             If cells and polygons do not belong together.
         """
-        from .places.map_files import map_rows, write_geopackage
+        from .places.map_files import map_layers, write_geopackage
 
-        write_geopackage(map_rows(self, districts, confidence), path)
+        write_geopackage(map_layers(self, districts, confidence), path)
 
     def to_geojson(
         self,

@@ -8,7 +8,8 @@ itself; its style colours by estimate and hatches where an interval is wide:
     LAYER          fid, geom, ID, estimate, low, high            a row per cell
     layer_styles                                                 what QGIS applies
 
-A cell without a place on the map, such as "(outside)", has a row without geometry.
+Districts inside districts have a layer for each level, from the smallest up. A cell
+without a place on the map, such as "(outside)", has a row without geometry.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import os
 import sqlite3
 import struct
 import uuid
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
@@ -28,12 +30,14 @@ from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.places.cell_parts import turned_ring
 from blowfish_fast.data.places.districts import Districts
+from blowfish_fast.data.places.merged_shapes import merged_shapes
 from blowfish_fast.data.places.polygon_files import WGS84, Polygon
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.grants import BOUND_NAMES
 from blowfish_fast.release.query_grid import AnswerSource
-from blowfish_fast.workloads import Identity
+from blowfish_fast.workloads import Identity, Workload
+from blowfish_fast.workloads.districts import level_workload
 
 from .level_answers import cell_ids
 
@@ -117,10 +121,56 @@ def map_rows(
     return MapRows(layer, ids, shapes, columns, system, promise)
 
 
+def map_layers(
+    release: AnswerSource, districts: Districts | None, confidence: float
+) -> list[MapRows]:
+    """Return the rows of all layers: cells, and the levels above where there are any.
+
+    Parameters
+    ----------
+    release : HistogramRelease
+        Counts of districts, or of a grid of two axes.
+    districts : Districts or None
+        The polygons of the cells; None for a grid.
+    confidence : float
+        How surely intervals hold, each for itself.
+
+    Returns
+    -------
+    list of MapRows
+        The cells, then each level above from the smallest districts up. A level that
+        nothing measured tells apart is left out, cells among them.
+
+    Raises
+    ------
+    InputError
+        If cells and polygons do not belong together.
+    """
+    levels = release.details.get("levels")
+    if not isinstance(levels, list) or districts is None:
+        return [map_rows(release, districts, confidence)]
+    sure = as_confidence(confidence)
+    _, cells, cell_shapes, system = _polygons(release, districts)
+    layers = []
+    for name in reversed(levels):
+        labels = release.details["districts"].get(name)
+        numbers = np.arange(len(cells)) if labels is None else np.asarray(labels)
+        asked = level_workload(release.domain, numbers.astype(np.int64))
+        if not release.holds_truth(asked).all():
+            continue
+        ids, shapes = cells, cell_shapes
+        if labels is not None:
+            ids = list(release.details["district_ids"][name])
+            shapes = merged_shapes(cell_shapes, numbers, len(ids), districts.step)
+        columns, promise = interval_columns(release, sure, asked)
+        layers.append(MapRows(name, ids, shapes, columns, system, promise))
+    return layers
+
+
 def interval_columns(
-    release: AnswerSource, confidence: float
+    release: AnswerSource, confidence: float, asked: Workload | None = None
 ) -> tuple[dict[str, FloatArray], str]:
-    """Return estimates and ends of intervals of all cells, and what they promise.
+    """Return estimates and ends of intervals of cells or districts, and their promise.
 
     Parameters
     ----------
@@ -128,15 +178,18 @@ def interval_columns(
         The release.
     confidence : float
         How surely intervals hold.
+    asked : Workload, optional
+        A query per district; every cell by default.
 
     Returns
     -------
     columns : dict[str, ndarray of float64]
-        "estimate", and the ends by their names; a number for each cell in C order.
+        "estimate", and the ends by their names; a number for each query, cells in C
+        order.
     promise : str
         The guarantee, and what the intervals hold.
     """
-    asked = Identity(release.domain)
+    asked = Identity(release.domain) if asked is None else asked
     kind = release.interval_kind(asked, confidence)
     low, high = release.intervals(asked, confidence, of=kind).T
     names = BOUND_NAMES[kind]
@@ -291,31 +344,33 @@ def _geometry(polygons: list[Polygon]) -> dict[str, Any] | None:
     return {"type": "MultiPolygon", "coordinates": listed}
 
 
-def write_geopackage(rows: MapRows, path: str | os.PathLike[str]) -> None:
+def write_geopackage(layers: Sequence[MapRows], path: str | os.PathLike[str]) -> None:
     """Write a map as a GeoPackage that QGIS opens in colours, hatched where unsure.
 
     Parameters
     ----------
-    rows : MapRows
-        The rows.
+    layers : sequence of MapRows
+        The rows of each layer, all of one reference system.
     path : str or PathLike
         The file.
     """
     file = sqlite3.connect(":memory:")
     try:
-        _write_tables(file, rows)
+        _write_head(file, layers[0].system)
+        taken = {"layer_styles"}
+        for rows in layers:
+            name = _layer_name(rows.layer, taken)
+            taken.add(name.lower())
+            _write_layer(file, rows, name)
         file.commit()
         write_bytes(file.serialize(), path)
     finally:
         file.close()
 
 
-def _write_tables(file: sqlite3.Connection, rows: MapRows) -> None:
-    number = system_number(rows.system)
-    layer = rows.layer.replace('"', "'")
-    reached = [ring for shape in rows.shapes for polygon in shape for ring in polygon]
-    points = np.concatenate(reached)
-    box = [float(end) for end in (*points.min(axis=0), *points.max(axis=0))]
+def _write_head(file: sqlite3.Connection, system: str) -> None:
+    """Write the tables that every GeoPackage has, and that of styles."""
+    number = system_number(system)
     file.executescript(TABLES)
     systems = [
         ("Undefined Cartesian", -1, "NONE", -1, "undefined", None),
@@ -323,8 +378,35 @@ def _write_tables(file: sqlite3.Connection, rows: MapRows) -> None:
         ("WGS 84", 4326, "EPSG", 4326, WGS84_TEXT, None),
     ]
     if number not in (-1, 0, 4326):
-        systems.append((rows.system, number, "EPSG", number, "undefined", None))
+        systems.append((system, number, "EPSG", number, "undefined", None))
     file.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,?)", systems)
+    file.execute(
+        "INSERT INTO gpkg_contents (table_name, data_type, identifier, description) "
+        "VALUES ('layer_styles','attributes','layer_styles','styles')"
+    )
+
+
+def _layer_name(stated: str, taken: set[str]) -> str:
+    """Return the name of a layer: its own, unless a table of the file has it.
+
+    SQLite tells no capitals from small letters, and keeps names that begin with
+    "sqlite_" or "gpkg_" for tables of its own or of the standard.
+    """
+    plain = stated.replace('"', "'") or "layer"
+    if plain.lower().startswith(("sqlite_", "gpkg_", "rtree_")):
+        plain = f"level_{plain}"
+    name, number = plain, 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{plain}_{number}"
+    return name
+
+
+def _write_layer(file: sqlite3.Connection, rows: MapRows, layer: str) -> None:
+    number = system_number(rows.system)
+    reached = [ring for shape in rows.shapes for polygon in shape for ring in polygon]
+    points = np.concatenate(reached)
+    box = [float(end) for end in (*points.min(axis=0), *points.max(axis=0))]
     named = ", ".join(f'"{name}" REAL' for name in rows.columns)
     kind = "TEXT" if any(isinstance(id, str) for id in rows.ids) else "INTEGER"
     file.execute(
@@ -350,10 +432,6 @@ def _write_tables(file: sqlite3.Connection, rows: MapRows) -> None:
     file.execute(
         "INSERT INTO gpkg_geometry_columns VALUES (?,'geom','MULTIPOLYGON',?,0,0)",
         (layer, number),
-    )
-    file.execute(
-        "INSERT INTO gpkg_contents (table_name, data_type, identifier, description) "
-        "VALUES ('layer_styles','attributes','layer_styles','styles')"
     )
     file.execute(
         "INSERT INTO layer_styles (f_table_catalog, f_table_schema, f_table_name, "

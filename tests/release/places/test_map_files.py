@@ -136,3 +136,74 @@ def test_readers_of_maps_open_both_files(tmp_path):
         assert len(frame) == 4
         np.testing.assert_allclose(frame["estimate"], RELEASE.estimate)
         assert frame.geometry.iloc[1].bounds == (1.0, 0.0, 2.0, 1.0)
+
+
+def nested_country():
+    """Return twelve tracts in four counties, and a nesting over cells with strays."""
+    corners = [(x, y) for x in range(4) for y in range(3)]
+    shapes = [
+        {
+            "type": "Polygon",
+            "coordinates": [[[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1]]],
+        }
+        for x, y in corners
+    ]
+    ids = [f"{'ab'[x // 2]}{x}{y}" for x, y in corners]
+    tracts = bf.Districts.from_shapes(shapes, ids)
+    place = bf.Domain.from_polygons(tracts, name="tract").with_extra_cells(outside=True)
+    nest = bf.Nesting.from_codes(ids, [1, 2, 3], names=["State", "state", "tract"])
+    return tracts, nest.over(place)
+
+
+def test_every_level_of_nested_districts_is_a_layer_with_its_style(tmp_path):
+    tracts, nest = nested_country()
+    policy = bf.policies.AddRemove(nest.domain)
+    asked = nest.workload(State=1, state=1, tract=1)
+    release = bf.Nested(policy, asked, epsilon=1).release(np.arange(13) * 9, rng=1)
+    path = tmp_path / "levels.gpkg"
+    release.to_geopackage(path, tracts)
+    assert read(path, "PRAGMA integrity_check") == [("ok",)]
+    question = "SELECT f_table_name, useAsDefault FROM layer_styles"
+    # The second of two names that SQLite takes for one gets a number.
+    assert read(path, question) == [
+        ("tract", 1),
+        ("state", 1),
+        ("State_2", 1),
+        ("all", 1),
+    ]
+    assert read(path, "SELECT count(*) FROM gpkg_geometry_columns") == [(4,)]
+    for layer, level in (("state", "state"), ("State_2", "State"), ("all", "all")):
+        rows = read(path, f'SELECT id, estimate, low, high, geom FROM "{layer}"')
+        answers = release.level(level)
+        assert {row[0]: row[1] for row in rows} == {
+            id: float(count) for id, count in answers.items()
+        }
+        assert all(low <= estimate <= high for _, estimate, low, high, _ in rows)
+    # A county of three tracts has one ring: its outline, borders inside left out.
+    ((blob,),) = read(path, "SELECT geom FROM state WHERE id = 'a0'")
+    assert len(blob) == 40 + 9 + 9 + 4 + 9 * 16
+    pyogrio = pytest.importorskip("pyogrio")
+    names = [name for name, _ in pyogrio.list_layers(path)]
+    assert names == ["tract", "state", "State_2", "all", "layer_styles"]
+
+
+def test_levels_that_nothing_measured_tells_apart_are_no_layers(tmp_path):
+    tracts, nest = nested_country()
+    policy = bf.policies.AddRemove(nest.domain)
+    asked = nest.workload(state=1)
+    release = bf.Nested(policy, asked, epsilon=1).release(np.arange(13) * 9, rng=1)
+    path = tmp_path / "levels.gpkg"
+    release.to_geopackage(path, tracts)
+    assert read(path, "SELECT f_table_name FROM layer_styles") == [
+        ("state",),
+        ("State_2",),
+    ]
+
+
+def test_a_layer_has_no_name_that_the_format_keeps_for_itself(tmp_path):
+    tracts, nest = nested_country()
+    place = bf.Domain.from_levels(tracts.ids, name="gpkg_contents")
+    laplace = bf.Laplace(bf.policies.AddRemove(place), epsilon=1)
+    path = tmp_path / "named.gpkg"
+    laplace.release(np.arange(12), rng=1).to_geopackage(path, tracts)
+    assert read(path, "SELECT count(*) FROM level_gpkg_contents") == [(12,)]

@@ -183,8 +183,10 @@ def write_answers(
     shapes = list(districts.shapes)
     ids = list(districts.ids)
     rows = MapRows(named, ids, shapes, numbers, districts.system, promise)
-    write = write_geopackage if path.suffix.lower() == ".gpkg" else write_geojson
-    write(rows, path)
+    if path.suffix.lower() == ".gpkg":
+        write_geopackage([rows], path)
+    else:
+        write_geojson(rows, path)
 
 
 def check_map_of_answers(path: Path | None, by: list[str], *, overwrite: bool) -> bool:
