@@ -41,6 +41,12 @@ TOP = "all"
 """The level above all others, where the first one stated has several districts."""
 
 
+H3_RESOLUTION_BIT = 52
+H3_DIGIT_BITS = 3
+H3_FINEST = 15
+"""Where numbers of H3 state the resolution, and what each finer one takes."""
+
+
 class DistrictLevel(NamedTuple):
     """One level of districts.
 
@@ -92,7 +98,7 @@ class DistrictTree(NamedTuple):
 class Nesting:
     """A public tree of districts whose smallest ones are the cells of a domain.
 
-    Made by `from_columns`, `from_codes`, `of_parents` or `of_domain`.
+    Made by `from_columns`, `from_codes`, `from_h3`, `of_parents` or `of_domain`.
 
     Parameters
     ----------
@@ -231,6 +237,70 @@ class Nesting:
             for name, step in zip(labels, steps, strict=True)
         }
         return cls.from_columns(table, labels)
+
+    @classmethod
+    @malformed_as(InputError, "hexagons are ids of H3, and resolutions whole numbers")
+    def from_h3(
+        cls, ids: Iterable[Any], resolutions: Sequence[int], *, names: Any = None
+    ) -> Nesting:
+        """Read hexagons of H3, whose numbers tell the hexagon above; no package needed.
+
+        A hexagon lies in its parent by its number: on the ground it reaches over the
+        parent's border.
+
+        Parameters
+        ----------
+        ids : iterable of str or int
+            The hexagons, all of the last resolution, as texts of hexadecimal digits or
+            as numbers.
+        resolutions : sequence of int
+            The resolutions of the levels, rising; the last one is that of `ids`.
+        names : sequence of str, optional
+            The name of each level; "resolution_5" and so on by default.
+
+        Returns
+        -------
+        Nesting
+            The hexagons; ids of levels above are texts of hexadecimal digits.
+
+        Raises
+        ------
+        InputError
+            If hexagons are of another resolution.
+
+        Examples
+        --------
+        >>> nest = Nesting.from_h3(["871f90c86ffffff", "871f90cb1ffffff"], [5, 7])
+        >>> nest.ids("resolution_5")
+        ('851f90cbfffffff',)
+        """
+        cells = list(ids)
+        numbers = np.array(
+            [cell if isinstance(cell, int) else int(str(cell), 16) for cell in cells],
+            dtype=np.uint64,
+        )
+        steps = as_integers(resolutions, "resolutions", InputError).reshape(-1)
+        rising = bool(steps.size) and bool((np.diff(steps, prepend=-1) > 0).all())
+        own = (numbers >> np.uint64(H3_RESOLUTION_BIT)) & np.uint64(15)
+        if not cells or not rising or (own != steps[-1]).any():
+            raise InputError(
+                "resolutions rise to that of the hexagons, of which there is one",
+                received=f"{resolutions!r}, and hexagons of "
+                f"{sorted({int(size) for size in own})}",
+            )
+        labels = (
+            [f"resolution_{step}" for step in steps] if names is None else list(names)
+        )
+        if len(labels) != steps.size:
+            raise InputError(
+                f"names has one name for each of the {steps.size} levels",
+                received=repr(names),
+            )
+        table: dict[str, Any] = {
+            name: [f"{number:x}" for number in _h3_parents(numbers, int(step)).tolist()]
+            for name, step in zip(labels, steps, strict=True)
+        }
+        return cls.from_columns(table | {labels[-1]: cells}, labels)
 
     @classmethod
     def of_parents(
@@ -609,6 +679,19 @@ class LevelTotals(Union):
             "importance": dict(self.importance),
             "parts": parts,
         }
+
+
+def _h3_parents(numbers: AnyArray, resolution: int) -> AnyArray:
+    """Return the hexagons of a resolution that others lie in, by their bits.
+
+    A number of H3 has four bits of resolution, seven of a cell of the coarsest grid,
+    and three for each finer one, which are all set where there is none.
+    """
+    finer = np.uint64((1 << H3_DIGIT_BITS * (H3_FINEST - resolution)) - 1)
+    cleared = ~np.uint64(15 << H3_RESOLUTION_BIT)
+    stated = np.uint64(resolution << H3_RESOLUTION_BIT)
+    parents: AnyArray = (numbers & cleared) | stated | finer
+    return parents
 
 
 def _top(cells: int) -> DistrictLevel:

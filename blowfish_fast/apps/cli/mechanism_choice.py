@@ -36,6 +36,7 @@ from blowfish_fast.mechanisms.chosen_tables import Chooser, ChosenTables
 from blowfish_fast.mechanisms.contingency import Contingency
 from blowfish_fast.mechanisms.dawa import Dawa
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
+from blowfish_fast.mechanisms.maps.nested import Nested
 from blowfish_fast.mechanisms.registry import (
     MECHANISMS,
     RHO_MECHANISMS,
@@ -47,7 +48,7 @@ from blowfish_fast.mechanisms.sparse import SparseGaussian, SparseLaplace
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.table_errors import TableErrors
-from blowfish_fast.workloads import Identity, Tables, Workload
+from blowfish_fast.workloads import Identity, LevelTotals, Tables, Workload
 
 from .files.outputs import read_release
 from .options import look_here_for
@@ -160,6 +161,10 @@ def choose_mechanism(
             "false cells are those of a list of heavy cells, of a domain beyond 2^28 "
             "cells; leave --false-cells out"
         )
+    if name == BEST and isinstance(facts.workload, LevelTotals):
+        name = Nested.name
+        if budget is not None:
+            return _levels_together(facts, budget)
     if budget is None:
         return _least_epsilon(facts, name, job)
     if name == BEST and job.records is not None:
@@ -188,6 +193,23 @@ def _predicted(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
     del prediction["mechanism"], prediction["plan"]
     remember(key, prediction)
     return choice
+
+
+def _levels_together(facts: Facts, budget: Budget) -> MechanismChoice:
+    """Return what releases levels of districts: by their importance, and adding up."""
+    mechanism = _make_mechanism(facts, Nested.name, budget)
+    assert isinstance(mechanism, Nested)
+    known = [
+        f"{level} {error:,.3g}"
+        for level, error in mechanism.errors_by_level().items()
+        if math.isfinite(error)
+    ]
+    because = (
+        "levels of districts are weighed by the importance that was stated, and add "
+        "up.",
+        f"Errors by level (root mean square, before any fit): {', '.join(known)}.",
+    )
+    return _with_prediction(mechanism, Nested.name, because)
 
 
 def _epsilon_at_risk(words: str, policy: Policy) -> tuple[Budget, str]:

@@ -27,7 +27,8 @@ POLICIES = (
 )
 POLICY_FORMS = (
     "add_remove, full, line, attribute, threshold:THETA (:value, :l2 or :linf), "
-    "blocks:SIZE, blocks:f|m/x, blocks:FILE, graph:FILE, neighbours (of polygons), "
+    "blocks:SIZE, blocks:f|m/x, blocks:FILE, blocks:FILE:COLUMN, graph:FILE, "
+    "neighbours (of polygons), "
     "attribute:COLUMN=POLICY,COLUMN=public or product:POLICY,POLICY; the policy of a "
     "column with +extras:end or +extras:apart for what its missing values are joined "
     "to; each with +known:COLUMN where the totals of a column are "
@@ -41,11 +42,13 @@ WORKLOADS = (
     ("ranges:", "random ranges, or those of a file"),
     ("rectangles:", "random rectangles, or those of a file"),
     ("marginals:", "the table over some columns"),
+    ("levels:", "districts inside districts, by importance"),
 )
 WORKLOAD_FORMS = (
     "identity, prefixes, all_ranges, total, ranges:NUMBER, rectangles:NUMBER, "
-    "ranges:FILE, rectangles:FILE, marginals:COLUMN,COLUMN, tables:WAYS or "
-    "tables:COLUMN,COLUMN+COLUMN*WEIGHT; several with | between them"
+    "ranges:FILE, rectangles:FILE, marginals:COLUMN,COLUMN, tables:WAYS, "
+    "tables:COLUMN,COLUMN+COLUMN*WEIGHT, levels:FILE:LARGEST,SMALLEST*WEIGHT, "
+    "levels:codes:2,5 or levels:h3:5,7; several with | between them"
 )
 SAMPLES = (
     ("simple", "everybody as likely, of a superpopulation"),
@@ -297,8 +300,8 @@ class Selected:
     std_of: str | None = option("COLUMN", "Standard deviation of a column.", "--std")
     by: list[str] = option(
         "COLUMN",
-        "Break down by the cells of a column, by edges: age=0,18,65,101, or by "
-        "polygons: tracts.geojson:GEOID.",
+        "Break down by the cells of a column, by edges: age=0,18,65,101, by a level of "
+        "nested districts, or by polygons: tracts.geojson:GEOID.",
         default=[],
     )
     quantiles: list[float] = option(

@@ -112,8 +112,8 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
         return _answer_wide_ranges(release, asked)
     if asked.ranges or asked.file:
         return _answer_ranges(release, asked)
-    if any(map(names_polygons, asked.by)):
-        return _answer_polygons(release, asked)
+    if any(map(names_polygons, asked.by)) or _names_level(release, asked.by):
+        return _answer_places(release, asked)
     if asked.quantiles or asked.quantile_of:
         return _answer_quantiles(release, asked)
     if asked.workload is not None:
@@ -397,18 +397,31 @@ def _answer_workload(
     )
 
 
-def _answer_polygons(release: Release, asked: Question) -> AnswerTable:
-    """Return counts of polygons, from a grid or from a release of these districts."""
+def _names_level(release: Release, by: list[str]) -> bool:
+    """Return whether words are a level of nested districts, and no column."""
+    levels = release.details.get("levels")
+    columns = [str(name) for name in release.domain.column_names]
+    return isinstance(levels, list) and any(
+        name.strip() in levels and name.strip() not in columns for name in by
+    )
+
+
+def _answer_places(release: Release, asked: Question) -> AnswerTable:
+    """Return counts of polygons or of nested districts, by name."""
     others = [asked.sum_of, asked.mean_of, asked.std_of, asked.of, asked.share]
     if len(asked.by) > 1 or asked.where or asked.quantiles or any(others):
         raise InputError(
-            "polygons are asked for counts of all records, --by FILE:ID alone"
+            "polygons, and levels of districts, are asked for counts of all records, "
+            "--by FILE:ID or --by LEVEL alone"
         )
     if not isinstance(release, HistogramRelease):
         raise InputError(
             "polygons are asked of a release of a grid or of districts",
             received=type(release).__name__,
         )
+    if not names_polygons(asked.by[0]):
+        counts = release.level(asked.by[0].strip())
+        return _line_by_line(group_columns([counts]), [counts], False, asked)
     districts = parse_polygons(asked.by[0], "id")
     answers = release.of(districts)
     table = _line_by_line(group_columns([answers]), [answers], False, asked)

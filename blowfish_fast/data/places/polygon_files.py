@@ -176,6 +176,60 @@ def read_polygons(path: str | os.PathLike[str], id: str | None) -> NamedShapes:
     return NamedShapes(ids, shapes, known_system(about.get("crs")))
 
 
+def read_columns(
+    path: str | os.PathLike[str], names: Sequence[str]
+) -> dict[str, list[Any]]:
+    """Read what a file of polygons says about each, beside where it lies.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        GeoJSON, or any file that pyogrio reads.
+    names : sequence of str
+        The columns, or properties.
+
+    Returns
+    -------
+    dict[str, list]
+        The values of each column, one for each polygon.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or has no such column.
+    MissingExtraError
+        If the file needs pyogrio, and it is not installed.
+    """
+    return {name: list(read_polygons(path, name).ids) for name in names}
+
+
+def read_area(path: str | os.PathLike[str]) -> list[Polygon]:
+    """Read a public area from GeoJSON: all polygons of the file, in WGS 84.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        A geometry, a feature, or a collection of features.
+
+    Returns
+    -------
+    list of polygons
+        The polygons.
+
+    Raises
+    ------
+    InputError
+        If the file is no GeoJSON with polygons in degrees.
+    """
+    content = _read_json(path)
+    members = content.get("features", [content])
+    stated = content.get("crs")
+    with malformed_as(InputError, "an area is GeoJSON in WGS 84"):
+        if stated and known_system(stated["properties"]["name"]) != WGS84:
+            raise ValueError(f"it states {stated['properties']['name']!r}")
+        return [polygon for member in members for polygon in polygons_of(member)]
+
+
 def _no_column(id: str | None, names: Sequence[str]) -> InputError:
     return InputError(
         "id names a column of the file, by which districts are called",
@@ -188,14 +242,19 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _read_geojson(path: str | os.PathLike[str], id: str | None) -> NamedShapes:
+def _read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise InputError(
             "a file of GeoJSON holds a FeatureCollection", received=str(problem)
         ) from problem
-    features = content.get("features") if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else {}
+
+
+def _read_geojson(path: str | os.PathLike[str], id: str | None) -> NamedShapes:
+    content = _read_json(path)
+    features = content.get("features")
     if not isinstance(features, list) or not features:
         raise InputError(
             "a file of GeoJSON holds a FeatureCollection with features",

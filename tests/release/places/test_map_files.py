@@ -201,7 +201,7 @@ def test_levels_that_nothing_measured_tells_apart_are_no_layers(tmp_path):
 
 
 def test_a_layer_has_no_name_that_the_format_keeps_for_itself(tmp_path):
-    tracts, nest = nested_country()
+    tracts, _ = nested_country()
     place = bf.Domain.from_levels(tracts.ids, name="gpkg_contents")
     laplace = bf.Laplace(bf.policies.AddRemove(place), epsilon=1)
     path = tmp_path / "named.gpkg"

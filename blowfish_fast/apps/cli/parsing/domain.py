@@ -9,7 +9,9 @@ floor=12                              the column holds cell numbers, 0 to 11
 time=2000-01-01:2036-01-01:1ns        clock steps: ns, us, ms, s, min, h
 time=2024-01-01T08:00..2024-01-02:1s  two dots part ends that hold colons
 word=letters:14                       words nobody listed, of up to 14 letters a to z
+block=categories:@blocks.csv:block    one cell per line of a column of a public table
 tract=polygons:tracts.gpkg:GEOID      one cell per polygon; records are points
+hexagon=h3:area.geojson:7             hexagons of H3 that touch a public area
 address=0:4294967296:1                beyond 2^28 cells: a wide domain, in whole numbers
 
 Categories, and names of columns, are read as `listed_items` says: one with a comma,
@@ -39,8 +41,11 @@ from blowfish_fast.data.domain import (
 from blowfish_fast.data.frames import items_of
 from blowfish_fast.data.listed_items import Item, read_item, split_name
 from blowfish_fast.data.places.districts import Districts
+from blowfish_fast.data.places.polygon_files import read_area
 from blowfish_fast.data.rules.steps import MOST_STEPS, UNIT_WORDS
 from blowfish_fast.errors import DomainError, InputError, nearest
+
+from .levels import POLYGON_ENDINGS, columns_in, public_columns
 
 STEPS = ("day", "week", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
@@ -55,12 +60,12 @@ LARGEST_EXPONENT = 300
 
 POLYGONS = re.compile(r"polygons\s*:\s*")
 """How the cells of a column begin where they are districts of a file."""
-ENDINGS = (".geojson", ".json", ".gpkg", ".shp", ".fgb", ".parquet")
-"""Of files of polygons, where a column could be named too."""
 POLYGON_FILE = re.compile(
     r"(?P<file>.+?\.[A-Za-z0-9]+)(:(?P<id>[^:=]+))?(:(?P<columns>[^:,]+,[^:,]+))?"
     r"(:(?P<system>[A-Za-z]+:[0-9]+))?(:step=(?P<step>[0-9.eE-]+))?"
 )
+HEXAGONS = re.compile(r"h3\s*:\s*(?P<file>.+):(?P<resolution>[0-9]{1,2})")
+"""Hexagons of H3 over the area of a file."""
 LISTS = re.compile(r"\s*(edges|categories)(?:\s*:|\s)\s*")
 """How the cells of a column begin where they are listed."""
 NEXT_COLUMN = re.compile(r"\s+x\s+(?=(?:[^\s=\"]+|\"(?:[^\"]|\"\")*\")\s*=)")
@@ -70,7 +75,7 @@ LIST_ENDS = re.compile(f",|{NEXT_COLUMN.pattern}")
 FORMS = (
     "NAME=LOW:HIGH:WIDTH, NAME=edges:A,B,C, NAME=FROM:TO:day (week, month, quarter, "
     "year; h, min, s, ms, us, ns), NAME=categories:A,B,C, NAME=letters:LONGEST, "
-    "NAME=polygons:FILE:ID or NAME=CELLS"
+    "NAME=polygons:FILE:ID, NAME=h3:FILE:RESOLUTION or NAME=CELLS"
 )
 
 
@@ -129,8 +134,13 @@ def _read_cells(name: str, cells: str, words: str) -> tuple[Domain | WideDomain,
         cells = cells if stop is None else cells[: stop.start()]
         if kind is None:
             return _evenly_cut(name, cells.strip(), words), rest
-        path = Path(cells[kind.end() + 1 :].strip())
-        items = items_of(path, "list of edges or categories")
+        named = cells[kind.end() + 1 :].strip()
+        in_table = columns_in(named) if kind[1] == "categories" else None
+        if in_table is None:
+            items = items_of(Path(named), "list of edges or categories")
+        else:
+            table, columns = in_table
+            items = [str(id) for id in public_columns(table, columns)[columns[0]]]
     else:
         items, rest = _items(cells, kind.end(), words)
     if kind[1] == "edges":
@@ -140,7 +150,7 @@ def _read_cells(name: str, cells: str, words: str) -> tuple[Domain | WideDomain,
 
 def names_polygons(words: str) -> bool:
     """Return whether words name a file of polygons: FILE, FILE:ID, ..."""
-    return any(f"{ending}:" in f"{words.lower()}:" for ending in ENDINGS)
+    return any(f"{ending}:" in f"{words.lower()}:" for ending in POLYGON_ENDINGS)
 
 
 def parse_polygons(words: str, usual_id: str) -> Districts:
@@ -195,6 +205,16 @@ def _evenly_cut(name: str, cells: str, words: str) -> Domain | WideDomain:
     if POLYGONS.match(cells):
         districts = parse_polygons(POLYGONS.sub("", cells, count=1), name)
         return Domain.from_polygons(districts, name=name)
+    hexagons = HEXAGONS.fullmatch(cells)
+    if hexagons is not None:
+        area = {
+            "type": "MultiPolygon",
+            "coordinates": [
+                [ring.tolist() for ring in polygon]
+                for polygon in read_area(hexagons["file"])
+            ],
+        }
+        return Domain.from_h3(area, int(hexagons["resolution"]), name)
     words_of = re.fullmatch(
         r"(letters\+digits|letters|digits)\s*:\s*([0-9]{1,4})", cells
     )

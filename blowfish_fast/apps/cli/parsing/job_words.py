@@ -92,7 +92,8 @@ def _column(name: str, cells: Any, folder: Path) -> str:
             return f"{called}=edges:{','.join(str(edge) for edge in cells)}"
     if isinstance(cells, str) and cells:
         file = re.fullmatch(
-            r"(\s*(?:(?:edges|categories)(?:\s*:|\s)\s*@|polygons\s*:\s*))(.*)", cells
+            r"(\s*(?:(?:edges|categories)(?:\s*:|\s)\s*@|(?:polygons|h3)\s*:\s*))(.*)",
+            cells,
         )
         if file is not None:
             return f"{called}={file[1]}{beside(folder, file[2].strip())}"
@@ -218,7 +219,7 @@ def _words(stated: Mapping[str, Any], table: str, folder: Path) -> str:
     kind, apart, rest = stated["kind"].partition(":")
     if "ways" in stated and kind != "tables":
         raise InputError(f'ways are those of kind = "tables"; received {kind!r}')
-    if apart and names_a_file(rest):
+    if apart and (names_a_file(rest) or names_a_file(rest.rpartition(":")[0])):
         rest = beside(folder, rest)
     elif not apart and table == "workload" and names_a_file(kind):
         kind = beside(folder, kind)

@@ -50,6 +50,7 @@ from blowfish_fast.policies import (
 
 from .domain import find_column
 from .job_words import KNOWN_TOTALS
+from .levels import columns_in, district_labels
 
 METRICS = ("l1", "l2", "linf")
 PLAIN_POLICIES = ("add_remove", "full", "line", "attribute")
@@ -421,6 +422,9 @@ def _threshold(setting: str, domain: Domain, words: str) -> Policy:
 def _blocks(setting: str, domain: Domain, words: str) -> Policy:
     if names_a_file(setting):
         return Blocks(domain, labels_from_file(Path(setting), domain))
+    in_table = columns_in(setting)
+    if in_table is not None:
+        return Blocks(domain, district_labels(*in_table, domain))
     labels = read_blocks(setting, _values(domain))
     if labels is not None:
         return Blocks(domain, np.array(labels))
@@ -428,8 +432,9 @@ def _blocks(setting: str, domain: Domain, words: str) -> Policy:
     if not all(re.fullmatch("0*[1-9][0-9]{0,17}", side) for side in sides):
         raise InputError(
             "blocks are blocks:SIZE with a number of cells, blocks:8x8 on a grid, "
-            "blocks:f|m/x with the values of each, or blocks:FILE with a label for "
-            f"each cell; received {words!r}"
+            "blocks:f|m/x with the values of each, blocks:FILE with a label for each "
+            "cell, or blocks:FILE:COLUMN with a column of a table of districts; "
+            f"received {words!r}"
         )
     sizes = [int(side) for side in sides]
     if len(sizes) == 1:

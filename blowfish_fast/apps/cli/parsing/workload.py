@@ -28,6 +28,7 @@ from blowfish_fast.workloads import (
 )
 
 from .domain import find_column
+from .levels import parse_levels
 
 SEED_OF_QUERIES = 1
 """Random queries are the same every time, so that predictions can be compared."""
@@ -83,6 +84,8 @@ def parse_workload(words: str, domain: Any) -> Workload:
         return _queries_in(Path(setting), domain, boxes=name == "rectangles")
     if names_a_file(words):
         return _queries_in(Path(words.strip()), domain, boxes=domain.ndim > 1)
+    if name == "levels":
+        return parse_levels(setting, domain)
     if name == "marginals" and setting:
         columns = [find_column(column, domain) for column in setting.split(",")]
         return Marginals(domain, columns)
@@ -90,7 +93,8 @@ def parse_workload(words: str, domain: Any) -> Workload:
         plain: Any = PLAIN_WORKLOADS[name]
         workload: Workload = plain(domain)
         return workload
-    names = [*PLAIN_WORKLOADS, "ranges", "rectangles", "marginals", "tables"]
+    names = [*PLAIN_WORKLOADS, "ranges", "rectangles", "marginals"]
+    names += ["tables", "levels"]
     raise InputError(
         f"the workload is one of {WORKLOAD_FORMS}; received {words!r}"
         f"{nearest(name, names)}"
