@@ -61,7 +61,7 @@ SAMPLES = (
 SAMPLE_FORMS = (
     "simple:PEOPLE, simple:PEOPLE:replacement, simple (of a superpopulation), "
     "bernoulli:RATE, poisson, stratified:COLUMN:LEVEL=PEOPLE,LEVEL=PEOPLE, "
-    "weighted:COLUMN:WEIGHT,WEIGHT, or a job file with [sample]"
+    "weighted:COLUMN:WEIGHT,WEIGHT (:trimmed=CUT,CUT), or a job file with [sample]"
 )
 SUFFIXES = (".csv", ".npy", ".txt")
 """Endings of files of numbers, labels or queries."""

@@ -236,16 +236,32 @@ class Weighted(SamplingDesign):
         The attribute whose cells are the classes.
     values : sequence of float
         The weight of each class, in the order of its cells, 1 or more.
+    trimmed : float or sequence of float, optional
+        Weights above such a cut count as the cut where intervals of numbers of people
+        begin, which keeps noise and sampling of few heavy records out of the lower end;
+        what that leaves away is counted at the upper end. Cuts are fixed before the
+        release, by an earlier wave or by the design: one that was chosen after a look
+        at it voids the interval. Several cuts share what an interval may miss with, and
+        the best of them is taken.
+    people : sequence of int, optional
+        How many people of the population each class has, at most, where a public frame
+        says it. Then cuts count at the upper end too: what is left away is at most
+        1 - cut / weight of these people.
 
     Examples
     --------
     >>> import blowfish_fast as bf
     >>> bf.sampling.Weighted("weight", values=[64, 32, 16, 8, 4]).describe()
     'a sample with the chance 1 / weight, in 5 classes from 4 to 64'
+    >>> design = bf.sampling.Weighted("weight", values=[64, 32, 4], trimmed=32)
+    >>> print(design.describe().partition(", ")[2])
+    in 3 classes from 4 to 64, trimmed at 32, which was fixed before the release
     """
 
     attribute: str
     values: tuple[float, ...]
+    trimmed: tuple[float, ...] = ()
+    people: tuple[int, ...] | None = None
     kind: ClassVar[str] = "weighted"
 
     def __post_init__(self) -> None:
@@ -257,14 +273,49 @@ class Weighted(SamplingDesign):
                 received=quoted(self.values),
             )
         object.__setattr__(self, "values", weights)
+        self._read_cuts()
+
+    def _read_cuts(self) -> None:
+        """Check cuts and the people of classes, and hold them as tuples."""
+        stated: Any = self.trimmed
+        with malformed_as(InputError, "cuts of weights are numbers"):
+            plain = isinstance(stated, int | float) and not isinstance(stated, bool)
+            cuts = tuple(float(cut) for cut in ((stated,) if plain else stated))
+        heaviest = max(self.values)
+        if not all(0.0 < cut <= heaviest for cut in cuts) or len({*cuts}) < len(cuts):
+            raise InputError(
+                "a cut lies between 0 and the largest weight, and is stated once",
+                received=quoted(stated),
+                way_out=f"At {heaviest:g} nothing is trimmed",
+            )
+        object.__setattr__(self, "trimmed", cuts)
+        if self.people is None:
+            return
+        with malformed_as(InputError, "people of classes are whole numbers"):
+            people = tuple(
+                as_whole(number, "people", 0, MOST_PEOPLE) for number in self.people
+            )
+        if len(people) != len(self.values) or not cuts:
+            raise InputError(
+                "people are those of each class of weights, and serve where weights "
+                "are trimmed",
+                received=f"{len(people)} numbers, {len(self.values)} weights and "
+                f"{len(cuts)} cuts",
+            )
+        object.__setattr__(self, "people", people)
 
     def describe(self) -> str:
         """Say it in words."""
         low, high = min(self.values), max(self.values)
-        return (
+        classes = (
             f"a sample with the chance 1 / weight, in {len(self.values)} classes from "
             f"{low:g} to {high:g}"
         )
+        if not self.trimmed:
+            return classes
+        listed = " and ".join(f"{cut:g}" for cut in self.trimmed)
+        which = "which was" if len(self.trimmed) == 1 else "all of which were"
+        return f"{classes}, trimmed at {listed}, {which} fixed before the release"
 
     def check(self, domain: Domain) -> None:
         """Refuse classes that are not those of the domain."""
@@ -277,7 +328,16 @@ class Weighted(SamplingDesign):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for a release file."""
-        return {**super().to_dict(), "values": list(self.values)}
+        plain = {
+            "kind": self.kind,
+            "attribute": self.attribute,
+            "values": list(self.values),
+        }
+        if self.trimmed:
+            plain["trimmed"] = list(self.trimmed)
+        if self.people is not None:
+            plain["people"] = list(self.people)
+        return plain
 
 
 DESIGNS: dict[str, type[SamplingDesign]] = {

@@ -5,7 +5,7 @@ Simple        hypergeometric, binomial     share of everybody, times everybody
 Bernoulli     binomial in the number       variance (1 - rate) / rate times it
 Poisson       Poisson                      variance of the mean itself
 Stratified                                 strata added up (Lemma PN7)
-Weighted                                   weights added up (Lemma PN9)
+Weighted                                   weights added up (Lemmas PN9, PN11)
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ from .sampled_release import (
     check_method,
     refuse_exact,
 )
+from .trimming import trimmed_counts
 
 MOST_LISTED = 2**21
 """Coefficients of all cells that are listed at once, 24 bytes each and a few copies."""
@@ -324,6 +325,8 @@ def _weighted_counts(
 ) -> FloatArray:
     """Return intervals of numbers of people of a weighted sample: Lemma PN9."""
     refuse_exact(method, "counts of a weighted sample")
+    if source.design.trimmed:
+        return trimmed_counts(source, cell_rows(workload))
     rows, domain = cell_rows(workload), source.release.domain
     weight, variances = source.weights
     asked = SparseRows(domain, without_zeros(rows.multiply(weight[None, :])))

@@ -560,7 +560,8 @@ KNOWN: dict[str, dict[str, str]] = {
     | {"known": TEXTS, "presence": HOW_FAR},
     "policies": {},
     "sample": {"drawn": TEXT, "population": PEOPLE, "replacement": TRUTH}
-    | {"rate": NUMBER, "column": TEXT, "weights": NUMBERS},
+    | {"rate": NUMBER, "column": TEXT, "weights": NUMBERS}
+    | {"trimmed": NUMBERS, "people": NUMBERS},
     "workload": {"kind": SEVERAL, "number": WHOLE, "ways": WHOLE}
     | {"file": TEXT, "columns": TEXTS},
 }

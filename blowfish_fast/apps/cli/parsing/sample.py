@@ -8,6 +8,8 @@ bernoulli:0.05                                ... rate = 0.05
 poisson                                       drawn = "poisson"
 stratified:region:north=12000,south=36842     ... column, and population by level
 weighted:weight:64,32,16,8,4                  ... column, weights = [64, 32, ...]
+weighted:weight:64,32,4:trimmed=32,16         ... trimmed = [32, 16]
+weighted:weight:64,4:trimmed=4:people=90,500  ... people = [90, 500]
 survey.toml                                   the table [sample] of that file
 """
 
@@ -26,6 +28,7 @@ from .job import Job
 from .sample_table import (
     AGAIN,
     BERNOULLI,
+    CUTS,
     POISSON,
     SIMPLE,
     STRATIFIED,
@@ -112,9 +115,22 @@ def _design(kind: str, rest: str, domain: Domain) -> SamplingDesign:
         return _refuse(kind, rest)
     if kind == STRATIFIED:
         return Stratified(column.text, _sizes(column.text, listed, domain))
+    numbers, *others = listed.split(":")
+    more: dict[str, Any] = {}
+    for part in others:
+        name, _, values = part.partition("=")
+        if name.strip() not in CUTS or name.strip() in more:
+            return _refuse(kind, rest)
+        more[name.strip()] = _numbers(values)
+    people = more.pop("people", None)
+    if people is not None:
+        more["people"] = [_people(f"{number:.15g}") for number in people]
+    return Weighted(column.text, _numbers(numbers), **more)
+
+
+def _numbers(listed: str) -> tuple[float, ...]:
     with malformed_as(InputError, "weights are numbers with commas between them"):
-        weights = tuple(float(item.text) for item in split_items(listed))
-    return Weighted(column.text, weights)
+        return tuple(float(item.text) for item in split_items(listed))
 
 
 def _refuse(kind: str, rest: str) -> SamplingDesign:

@@ -20,10 +20,12 @@ TAKEN: dict[str, tuple[str, ...]] = {
     BERNOULLI: ("rate",),
     POISSON: (),
     STRATIFIED: ("column", "population"),
-    WEIGHTED: ("column", "weights"),
+    WEIGHTED: ("column", "weights", "trimmed", "people"),
 }
 """What [sample] of a job file states beside ``drawn``, by design."""
 AGAIN = "replacement"
+CUTS = ("trimmed", "people")
+"""What a weighted sample states where weights are trimmed."""
 
 
 def sample_words(
@@ -66,7 +68,7 @@ def _table_words(kind: str, stated: Mapping[str, Any]) -> str:
     check_kind(kind)
     keys, others = TAKEN[kind], [name for name in stated if name != "drawn"]
     strange = [name for name in others if name not in keys]
-    needed = keys if kind != SIMPLE else ()
+    needed = [key for key in keys if kind != SIMPLE and key not in CUTS]
     lacking = [name for name in needed if name not in stated]
     if strange or lacking:
         takes = f"takes {' and '.join(keys)}" if keys else "takes nothing else"
@@ -95,7 +97,12 @@ def _table_words(kind: str, stated: Mapping[str, Any]) -> str:
         parts = [f"{_quoted(level)}={size}" for level, size in stated[keys[1]].items()]
     else:
         parts = [str(weight) for weight in stated[keys[1]]]
-    return f"{kind}:{_quoted(stated['column'])}:{','.join(parts)}"
+    cuts = [f":{name}={_listed(stated[name])}" for name in CUTS if name in stated]
+    return f"{kind}:{_quoted(stated['column'])}:{','.join(parts)}{''.join(cuts)}"
+
+
+def _listed(numbers: list[float]) -> str:
+    return ",".join(map(str, numbers))
 
 
 def _quoted(text: str) -> str:
