@@ -602,7 +602,9 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     def _sentence(self, kind: Scope, confidence: float, method: Method | None) -> str:
         if kind == "population":
             design = stated_design(self._claim.release)
-            exact = method != "normal" and has_exact(design, self.measure)
+            exact = method == "exact" or (
+                method is None and has_exact(design, self.measure)
+            )
             return sampled_sentence(design, exact, confidence)
         _, held, sentence = self._claim.known(confidence)
         if kind == "noise":

@@ -11,6 +11,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast.apps.cli.exit_codes import reword
+from blowfish_fast.apps.cli.heavy_cells import answer_list, refuse_others
 from blowfish_fast.apps.cli.options import Question
 from blowfish_fast.apps.cli.parsing.domain import (
     find_column,
@@ -24,7 +25,6 @@ from blowfish_fast.apps.cli.parsing.where import (
     read_queries,
 )
 from blowfish_fast.apps.cli.parsing.workload import parse_workload
-from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import rows_of
 from blowfish_fast.data.listed_items import split_name
@@ -107,7 +107,7 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
         )
     check_population(release, asked)
     if isinstance(release, SparseRelease):
-        return _answer_list(release, asked)
+        return answer_list(release, asked)
     if isinstance(release, RangesRelease):
         return _answer_wide_ranges(release, asked)
     if asked.ranges or asked.file:
@@ -122,66 +122,9 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
     return _answer_selection(release, asked)
 
 
-def _answer_list(release: SparseRelease, asked: Question) -> AnswerTable:
-    """Return the listed cells, or cells that are named: one value for each column."""
-    _refuse_others(asked, "lists heavy cells", "--where COLUMN=VALUE for each column")
-    if asked.ranges or asked.file or asked.workload:
-        raise InputError(
-            "this release lists heavy cells; ask it without words for the list, or "
-            "name a cell, --where COLUMN=VALUE for each column"
-        )
-    domain: Any = release.domain
-    named = dict(parse_condition(words, domain) for words in asked.where)
-    if named and (len(named) < domain.ndim or len(named) < len(asked.where)):
-        raise InputError(
-            "a cell is named by one value of each column",
-            received=" ".join(asked.where),
-            way_out=f"Columns are {', '.join(domain.column_names)}",
-        )
-    if any(isinstance(condition, slice | list) for condition in named.values()):
-        raise InputError(
-            "a list of heavy cells misses nearly all of a range; name one value of "
-            "each column"
-        )
-    cells = [
-        _values_of(condition, domain.attributes[axis])
-        for axis, condition in named.items()
-    ]
-    places = dict(
-        zip((domain.column_names[axis] for axis in named), cells, strict=True)
-    )
-
-    def table(confidence: float) -> Any:
-        return release.at(places, confidence) if named else release.cells(confidence)
-
-    columns = dict(table(CONFIDENCE).columns)
-    del columns["low"], columns["high"]
-    told = "named before the list was seen" if named else "given that it is listed"
-    counted = release.guarantee.counted_records()
-    return AnswerTable(
-        columns,
-        lambda confidence, of: np.stack(
-            [table(confidence)["low"], table(confidence)["high"]], axis=1
-        ),
-        lambda _: "truth",
-        lambda _, confidence: (
-            f"Each interval holds the true count{counted} in its cell with probability "
-            f"at least {confidence:.15g}, {told}."
-        ),
-        (),
-    )
-
-
-def _values_of(value: Any, attribute: Axis) -> AnyArray:
-    """Return a column of one value, as records hold it."""
-    if attribute.rule.unit is not None and attribute.steps is not None:
-        return np.array([str(value)])
-    return np.array([value], dtype=None if isinstance(value, str) else object)
-
-
 def _answer_wide_ranges(release: RangesRelease, asked: Question) -> AnswerTable:
     """Return counts of ranges of a wide domain: listed, in a file, or selected."""
-    _refuse_others(asked, "holds totals of buckets", "--where, --range and --ranges")
+    refuse_others(asked, "holds totals of buckets", "--where, --range and --ranges")
     domain: Any = release.domain
     if asked.workload is not None:
         workload = parse_workload(asked.workload, domain)
@@ -224,16 +167,6 @@ def _answer_wide_ranges(release: RangesRelease, asked: Question) -> AnswerTable:
         (),
         counts=("count", np.full(len(chosen), True)),
     )
-
-
-def _refuse_others(asked: Question, holds: str, takes: str) -> None:
-    """Refuse questions that a release of a wide domain does not answer."""
-    others = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
-    if asked.by or asked.quantiles or asked.share or any(others):
-        raise InputError(
-            f"this release {holds}, and answers counts: {takes}",
-            way_out="Leave --by, --share, --sum, --mean, --std and --quantile out",
-        )
 
 
 def asked_table(release: Release, asked: Question) -> Release:

@@ -15,12 +15,14 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.release.query_grid import Grid, ValueRows, product_rows
 
+from .bounded_means import means_by_bounds
 from .designs import Stratified
 from .numbers import count_parts, population_counts, scaled_counts
 from .ratios import Ratio, VarianceRows, population_means
 from .sampled_release import (
     Method,
     Sampled,
+    check_method,
     refuse_exact,
     stratified_refusal,
     whole_rows_of,
@@ -139,22 +141,27 @@ class GridMeans:
         return low, high
 
     def means(self, confidence: float, method: Method | None) -> FloatArray:
-        """Return intervals of means; the sampling is taken as normal.
+        """Return intervals of means; the sampling is taken as normal by default.
 
         Parameters
         ----------
         confidence : float
             Over the draw of the sample and the noise.
         method : {"exact", "normal"} or None
-            "exact" is refused.
+            "exact" holds whatever the law of the values, and is wider: Lemma PN12.
 
         Returns
         -------
         ndarray of float64, shape (groups, 2)
             The intervals.
         """
-        refuse_exact(method, "a mean")
-        around = self._about_centre(1, self._reach(), confidence)
+        check_method(method)
+        if method == "exact":
+            under, release = whole_rows_of(self.grid), self.grid.release
+            asked = (self._moments(1), under, self._reach(), release, confidence)
+            around = means_by_bounds(*asked)
+        else:
+            around = self._about_centre(1, self._reach(), confidence)
         return around + self.grid.along(self.axis, self.values.centre)[:, None]
 
     def _about_centre(self, power: int, limits: Any, confidence: float) -> FloatArray:

@@ -58,7 +58,7 @@ def trimmed_counts(source: Sampled, rows: Any) -> FloatArray:
         highs.append(_left_away(source, rows, 0.0))
     high = np.min(highs, axis=0)
     low = np.minimum(np.max(lows, axis=0), high)
-    return np.maximum(np.stack([low, high], axis=-1), 0.0)
+    return np.asarray(np.maximum(np.stack([low, high], axis=-1), 0.0))
 
 
 def _one_sided(

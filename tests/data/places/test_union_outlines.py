@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.data.places.merged_shapes import merged_shapes
+from blowfish_fast.data.places.union_outlines import merged_shapes
 
 STEP = 1e-7
 

@@ -1,0 +1,104 @@
+"""Means that hold whatever the law of the values (Lemma PN12): misses and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.release.sampling import bounded_means
+
+RARE = np.array([0.98, *np.zeros(48), 0.02])
+"""Nearly all values are 0 and a few are 49: no normal law at a hundred draws."""
+MEAN = 0.02 * 49
+LEVELS = bf.Domain.from_levels(range(50), name="value")
+VALUES = np.arange(50.0)
+DRAWS = 300
+
+
+def means(drawn, epsilon="2", design=None, law=RARE):
+    rng = np.random.default_rng(3)
+    laplace = bf.Laplace(bf.policies.Full(LEVELS), epsilon=epsilon)
+    for seed in range(DRAWS):
+        release = laplace.release(rng.multinomial(drawn, law), rng=seed)
+        yield (
+            release.sampled(design or bf.sampling.Simple())
+            .where()
+            .mean("value", VALUES)
+        )
+
+
+def missed(answers, truth=MEAN):
+    ends = [answer.interval(of="population", method="exact") for answer in answers]
+    return np.mean([not low <= truth <= high for low, high in ends])
+
+
+def test_a_mean_of_rare_values_is_held_and_a_normal_law_would_miss_it():
+    assert missed(means(100)) <= 0.05
+    normal = [
+        answer.interval(of="population", method="normal")
+        for answer in means(100, epsilon="100")
+    ]
+    assert np.mean([not low <= MEAN <= high for low, high in normal]) > 0.08
+
+
+def test_a_bound_without_its_second_term_is_caught(monkeypatch):
+    """Plant a bug: the variance is taken from the sample as if it were known."""
+    real = bounded_means.np.log
+
+    def forgotten(number):
+        return real(number) * 0.0 + 0.5
+
+    monkeypatch.setattr(bounded_means.np, "log", forgotten)
+    few = [*means(100, epsilon="100")]
+    short = [answer.interval(of="population", method="exact") for answer in few]
+    monkeypatch.undo()
+    whole = [answer.interval(of="population", method="exact") for answer in few]
+    assert np.mean([not low <= MEAN <= high for low, high in short]) > 0.08
+    assert np.mean([not low <= MEAN <= high for low, high in whole]) <= 0.05
+
+
+def test_it_is_wider_than_a_normal_law_and_says_so():
+    (first, *_) = means(5_000)
+    exact = first.interval(of="population", method="exact")
+    normal = first.interval(of="population", method="normal")
+    assert exact[0] < normal[0] < normal[1] < exact[1]
+    again = bf.sampling.Simple(90_000, replacement=True)
+    (other, *_) = means(5_000, design=again)
+    assert other.interval(of="population", method="exact") == exact
+
+
+def test_values_inside_cells_reach_from_edge_to_edge():
+    ages = bf.Domain.from_edges(range(0, 81, 10), name="age")
+    release = bf.Laplace(bf.policies.Full(ages), epsilon=5).release(
+        np.full(8, 500), rng=1
+    )
+    mean = release.sampled(bf.sampling.Simple()).where().mean("age")
+    low, high = mean.interval(of="population", method="exact")
+    inner = mean.interval(of="truth")
+    assert low < inner[0] < inner[1] < high
+
+
+def test_an_empty_group_may_be_anything():
+    policy = bf.policies.Full(LEVELS)
+    release = bf.Laplace(policy, epsilon=1).release(np.zeros(50, dtype=int), rng=1)
+    mean = release.sampled(bf.sampling.Simple()).where().mean("value", VALUES)
+    assert mean.interval(of="population", method="exact") == (0.0, 49.0)
+
+
+@pytest.mark.parametrize(
+    ("design", "policy", "why"),
+    [
+        (bf.sampling.Simple(9_000), bf.policies.Full, "drawn independently"),
+        (bf.sampling.Bernoulli("0.1"), bf.policies.Full, "drawn independently"),
+        (bf.sampling.Simple(), bf.policies.AddRemove, "carry noise"),
+    ],
+)
+def test_where_it_is_not_proved_it_is_refused(design, policy, why):
+    release = bf.Laplace(policy(LEVELS), epsilon=1).release(np.full(50, 40), rng=1)
+    mean = release.sampled(design).where().mean("value", VALUES)
+    with pytest.raises(IntervalError, match=why):
+        mean.interval(of="population", method="exact")
+    with pytest.raises(InputError, match="method must be"):
+        mean.interval(of="population", method="bounded")
