@@ -199,7 +199,7 @@ def _levels_together(facts: Facts, budget: Budget) -> MechanismChoice:
     """Return what releases levels of districts: by their importance, and adding up."""
     mechanism = _make_mechanism(facts, Nested.name, budget)
     assert isinstance(mechanism, Nested)
-    known = [
+    by_level = [
         f"{level} {error:,.3g}"
         for level, error in mechanism.errors_by_level().items()
         if math.isfinite(error)
@@ -207,7 +207,7 @@ def _levels_together(facts: Facts, budget: Budget) -> MechanismChoice:
     because = (
         "levels of districts are weighed by the importance that was stated, and add "
         "up.",
-        f"Errors by level (root mean square, before any fit): {', '.join(known)}.",
+        f"Errors by level (root mean square, before any fit): {', '.join(by_level)}.",
     )
     return _with_prediction(mechanism, Nested.name, because)
 

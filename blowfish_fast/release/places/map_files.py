@@ -30,8 +30,8 @@ from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.places.cell_parts import turned_ring
 from blowfish_fast.data.places.districts import Districts
-from blowfish_fast.data.places.union_outlines import merged_shapes
 from blowfish_fast.data.places.polygon_files import WGS84, Polygon
+from blowfish_fast.data.places.union_outlines import merged_shapes
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.grants import BOUND_NAMES
