@@ -148,7 +148,7 @@ class GridMeans:
         confidence : float
             Over the draw of the sample and the noise.
         method : {"exact", "normal"} or None
-            "exact" holds whatever the law of the values, and is wider: Lemma PN12.
+            "exact" holds whatever the law of the values, and is wider.
 
         Returns
         -------
