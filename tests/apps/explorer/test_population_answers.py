@@ -10,6 +10,7 @@ import pytest
 from blowfish_fast.accounting.composition import EPSILON
 from blowfish_fast.apps.description.tables import job_of_table
 from blowfish_fast.apps.explorer import Explorer
+from blowfish_fast.apps.explorer.answers_given import answer_from
 from blowfish_fast.apps.explorer.catalog import as_table
 from blowfish_fast.apps.explorer.planning import Planner
 from blowfish_fast.apps.explorer.questions import read_question
@@ -155,6 +156,36 @@ def test_what_is_not_granted_is_refused_with_the_reason(explorer, monkeypatch):
         population_answer(table, counted.request)
 
 
+def test_answers_that_were_made_finer_or_read_name_what_has_intervals(tmp_path):
+    path = tmp_path / "survey.csv"
+    rows = (f"{'aaabbc'[at % 6]},{at % 80}" for at in range(1200))
+    path.write_text("\n".join(["ward,age", *rows]) + "\n")
+    table = Explorer(described(snapshot="March"), path, epsilon=50, samples=0)
+
+    def within(alpha, **more):
+        cost = {"alpha": alpha, "beta": 0.05, "chosen": False}
+        return {**asked("histogram", attribute="age", **more), "cost": cost}
+
+    first = table.ask(within(60))
+    # What is read from fresh noise names the answer that has intervals.
+    read = table.ask(within(130, width=2))
+    with pytest.raises(IntervalError, match="it names as its sources"):
+        population_answer(table, read.request)
+    assert read.sources == (first.request,)
+    assert population_answer(table, first.request).intervals_hold == "population"
+    finer = table.ask(within(30))
+    assert finer.mechanism == "refiner"
+    # Neither by its own name nor by that of its source, whose noise is no fresh one.
+    for request in (finer.request, *finer.sources):
+        with pytest.raises(IntervalError, match="one that was made finer") as refused:
+            population_answer(table, request)
+        assert "under a name of its own" in str(refused.value)
+    fresh = table.ask(within(30), request="mine")
+    people = population_answer(table, fresh.request)
+    assert people.intervals_hold == "population"
+    assert people.intervals.shape == (4, 2)
+
+
 @pytest.mark.parametrize(
     ("sample", "reason"),
     [
@@ -214,7 +245,7 @@ def test_shares_miss_the_population_no_more_than_they_say():
     """Two groups of a superpopulation, 200 draws: Lemma PN4 with two noisy numbers."""
     table = as_table(described({"drawn": "simple"}))
     plan = Planner(EPSILON, 0).plan(table, read_question({**SHARE, "cost": COST}))
-    rng, draws, missed = np.random.default_rng(39), 200, 0
+    rng, draws, missed, alone = np.random.default_rng(39), 200, 0, 0
     true = np.array([0.3, 0.6, 0.5])
     for _ in range(draws):
         such = rng.binomial([200, 100, 100], true)
@@ -224,4 +255,10 @@ def test_shares_miss_the_population_no_more_than_they_say():
         numbers = _Numbers(plan, release.sampled(table.sample.design()), None)
         low, high = numbers.bounds(0.95, None).T
         missed += int(((true < low) | (true > high)).sum())
-    assert missed / 600 <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 600)
+        answer = answer_from(plan, release, "planted")
+        low, high = answer.intervals.reshape(-1, 2).T
+        alone += int(((true < low) | (true > high)).sum())
+    allowed = 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 600)
+    assert missed / 600 <= allowed
+    # Planted: intervals of the sample's own shares, given for those of everybody.
+    assert alone / 600 > allowed

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.explorer.answers_given import Answer, answer_from
+from blowfish_fast.apps.explorer.past_answers import refined_as
 from blowfish_fast.apps.explorer.planning import Plan
 from blowfish_fast.apps.explorer.questions import read_question
 from blowfish_fast.apps.explorer.same_question import in_asked_order
@@ -112,12 +113,7 @@ def population_answer(
     design = explorer.table.sample.design()
     stored = explorer._stored(request)
     if stored is None:
-        raise IntervalError(
-            "intervals of the population are read from an answer that was paid for, "
-            "with noise of its own",
-            received="one that follows from others, or is none",
-            way_out="Ask for those of the answers that it names as its sources",
-        )
+        _refuse_read(explorer, request)
     plan, release, entry = stored
     _refuse(plan, release)
     asked = (entry.note or {})["question"]
@@ -139,6 +135,31 @@ def population_answer(
         "what": numbers.what(plain.what),
     }
     return in_asked_order(replace(plain, **of_population), read_question(asked))
+
+
+def _refuse_read(explorer: Explorer, request: str) -> NoReturn:
+    """Refuse an answer without fresh noise of its own; the way out works for it.
+
+    Noise that was lowered later is no fresh noise: whoever saw the first chose the
+    question, and how much finer, by it, so that its law at that level alone promises
+    nothing (Lemma PA8). Intervals of a population start from that law.
+    """
+    entry = explorer.ledger.entry(request)
+    note = {} if entry is None else entry.note or {}
+    sources = note.get("read", {}).get("sources", [request])
+    made_of = [explorer.ledger.entry(name) for name in sources]
+    finer = any(source is not None and refined_as(source) for source in made_of)
+    raise IntervalError(
+        "intervals of the population are read from an answer that was paid for, with "
+        "fresh noise of its own",
+        received="one that was made finer"
+        if finer
+        else "one that follows from others, or is none",
+        way_out="Ask the question under a name of its own (request=), which draws and "
+        "charges fresh noise"
+        if finer
+        else "Ask for those of the answers that it names as its sources",
+    )
 
 
 def _refuse(plan: Plan, release: Any) -> None:
@@ -183,7 +204,7 @@ class _Numbers:
         # the budget chose buckets by them.
         partition = getattr(plan.mechanism, "partition", None)
         by_data = partition is not None or plan.mechanism.name == "dawa"
-        # Nor where an answer was made finer by another mechanism than the planned one.
+        # Nor where another mechanism drew it than the one that is planned today.
         by_data = by_data or release.mechanism != plan.mechanism.name
         self.fixed = None if by_data else True
 
