@@ -21,9 +21,24 @@ are what exact nodes say below them, 0 without any (Lemma TD2,
 
 Even totals. `pruned_leaves` spreads the total of a sparse node over its cells. All of
 this takes linear time.
+
+Threads. A level of the tree is cut into runs; what hangs below a run is one job
+(`slabs`), on the way up and on the way down. One thread does the few nodes above:
+
+    above the cut              6              up:    a, b at once, then 6
+    the cut             4             5       down:  6, then a, b at once
+                     0     1       2     3
+                     '-- a --'     '-- b --'
+
+Every node is worked out by the same steps whoever does it: the bits are the same.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +47,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
 from .shape import Tree
+from .slabs import Slab, cut_tree, level_runs
 
 FREE = 2.0**200
 """Variance of a leaf that nothing fixes: it takes up what is left."""
@@ -70,11 +86,24 @@ def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArra
         does not fix.
     """
     below = np.empty(variances.size)
+    _variances_between(variances, first_child, 0, variances.size, below)
+    return below
+
+
+@kernel
+def _variances_between(
+    variances: FloatArray,
+    first_child: IntArray,
+    first: int,
+    last: int,
+    below: FloatArray,
+) -> None:
+    """Fill in `below` from the node `first` to before `last`, in their order."""
     deepest = _deepest_nodes(first_child)
-    for leaf in range(deepest):
+    for leaf in range(first, min(last, deepest)):
         own = variances[leaf]
         below[leaf] = own if own < np.inf else -1.0
-    for node in range(deepest, variances.size):
+    for node in range(max(first, deepest), last):
         own = variances[node]
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
@@ -96,7 +125,6 @@ def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArra
             below[node] = low * (max(own, spread) / (own + spread))
         else:
             below[node] = spread
-    return below
 
 
 @kernel
@@ -122,10 +150,25 @@ def fit_upward(
         The estimates.
     """
     fit = np.empty(noisy.size)
+    _upward_between(noisy, variances, below, first_child, 0, noisy.size, fit)
+    return fit
+
+
+@kernel
+def _upward_between(
+    noisy: FloatArray,
+    variances: FloatArray,
+    below: FloatArray,
+    first_child: IntArray,
+    first: int,
+    last: int,
+    fit: FloatArray,
+) -> None:
+    """Fill in `fit` from the node `first` to before `last`, in their order."""
     deepest = _deepest_nodes(first_child)
-    for leaf in range(deepest):
+    for leaf in range(first, min(last, deepest)):
         fit[leaf] = noisy[leaf] if below[leaf] >= 0.0 else 0.0
-    for node in range(deepest, noisy.size):
+    for node in range(max(first, deepest), last):
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
             fit[node] = noisy[node] if below[node] >= 0.0 else 0.0
@@ -145,7 +188,6 @@ def fit_upward(
         else:
             weight = own + spread
             fit[node] = noisy[node] * (spread / weight) + total * (own / weight)
-    return fit
 
 
 @kernel
@@ -176,7 +218,16 @@ def fit_downward(fit: FloatArray, below: FloatArray, first_child: IntArray) -> N
     first_child : ndarray of int64, shape (nodes + 1,)
         Where the children of each node begin.
     """
-    for node in range(fit.size - 1, _deepest_nodes(first_child) - 1, -1):
+    _downward_between(fit, below, first_child, 0, fit.size)
+
+
+@kernel
+def _downward_between(
+    fit: FloatArray, below: FloatArray, first_child: IntArray, first: int, last: int
+) -> None:
+    """Settle the children of the nodes before `last` down to `first`."""
+    lowest = max(first, _deepest_nodes(first_child))
+    for node in range(last - 1, lowest - 1, -1):
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
             continue
@@ -220,7 +271,77 @@ def fit_downward(fit: FloatArray, below: FloatArray, first_child: IntArray) -> N
                 fit[child] += surplus * (part / covered)
 
 
-def tree_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
+@kernel
+def _slab_upward(
+    noisy: FloatArray,
+    variances: FloatArray,
+    first_child: IntArray,
+    slab: Slab,
+    below: FloatArray,
+    fit: FloatArray,
+) -> None:
+    """Do what `subtree_variances` and `fit_upward` do, for one slab."""
+    runs = level_runs(first_child, slab)
+    for level in range(runs.shape[0] - 1, -1, -1):
+        first, last = runs[level, 0], runs[level, 1]
+        _variances_between(variances, first_child, first, last, below)
+        _upward_between(noisy, variances, below, first_child, first, last, fit)
+
+
+@kernel
+def _slab_downward(
+    fit: FloatArray, below: FloatArray, first_child: IntArray, slab: Slab
+) -> None:
+    """Do what `fit_downward` does, for one slab, whose highest nodes are settled."""
+    runs = level_runs(first_child, slab)
+    for level in range(runs.shape[0]):
+        _downward_between(fit, below, first_child, runs[level, 0], runs[level, 1])
+
+
+class _Jobs(NamedTuple):
+    """Where a tree is cut, and threads for its slabs."""
+
+    slabs: list[Slab]
+    above: int
+    """The first node above the cut; the number of nodes if there is no cut."""
+    pool: ThreadPoolExecutor
+
+    def each(self, work: Callable[[Slab], None]) -> None:
+        """Do some work for every slab."""
+        for _ in self.pool.map(work, self.slabs):
+            pass
+
+
+@contextmanager
+def _jobs(tree: Tree, threads: int) -> Iterator[_Jobs | None]:
+    """Offer threads for the slabs of a tree; None where one thread serves as well."""
+    slabs, above = cut_tree(tree, threads)
+    if not slabs:
+        yield None
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield _Jobs(slabs, above, pool)
+
+
+def _go_up(
+    noisy: FloatArray, variances: FloatArray, tree: Tree, jobs: _Jobs | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return `subtree_variances`, and what `fit_upward` makes of them."""
+    children = tree.first_child
+    if jobs is None:
+        below = subtree_variances(variances, children)
+        return below, fit_upward(noisy, variances, below, children)
+    below, fit = np.empty(tree.nodes), np.empty(tree.nodes)
+    jobs.each(lambda slab: _slab_upward(noisy, variances, children, slab, below, fit))
+    top = jobs.above, tree.nodes
+    _variances_between(variances, children, *top, below)
+    _upward_between(noisy, variances, below, children, *top, fit)
+    return below, fit
+
+
+def tree_fit(
+    noisy: AnyArray, variances: FloatArray, tree: Tree, *, threads: int = 1
+) -> FloatArray:
     """Return the least-squares estimate of every node, consistent, in O(nodes).
 
     Leaves that the measurements leave open share the remainder of their nearest fixed
@@ -235,6 +356,8 @@ def tree_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
         exact values that contradict each other the ancestor wins.
     tree : Tree
         The shape.
+    threads : int, default 1
+        How many threads to use; the result does not depend on it.
 
     Returns
     -------
@@ -256,9 +379,14 @@ def tree_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
     variances = tree.numbers(variances, "variances")
     if variances.min() < 0:
         raise InputError(f"variances must not be negative; received {variances.min()}")
-    below = subtree_variances(variances, tree.first_child)
-    fit = fit_upward(noisy, variances, below, tree.first_child)
-    fit_downward(fit, below, tree.first_child)
+    children = tree.first_child
+    with _jobs(tree, threads) as jobs:
+        below, fit = _go_up(noisy, variances, tree, jobs)
+        if jobs is None:
+            fit_downward(fit, below, children)
+        else:
+            _downward_between(fit, below, children, jobs.above, tree.nodes)
+            jobs.each(lambda slab: _slab_downward(fit, below, children, slab))
     return tree.by_row(fit)
 
 
@@ -388,28 +516,77 @@ def _scale_to(fit: FloatArray, total: float, begin: int, end: int) -> None:
 @kernel
 def _bounds(fit: FloatArray, below: FloatArray, first_child: IntArray) -> FloatArray:
     """Return what exact nodes at and below each node say, 0 without any."""
-    low = np.zeros(fit.size)
-    for node in range(fit.size):
-        if below[node] == 0.0:
-            low[node] = max(fit[node], 0.0)
-        else:
-            for child in range(first_child[node], first_child[node + 1]):
-                low[node] += low[child]
+    low = np.empty(fit.size)
+    _bounds_between(fit, below, first_child, 0, fit.size, low)
     return low
 
 
 @kernel
-def _settle(
-    fit: FloatArray, below: FloatArray, low: FloatArray, first_child: IntArray
+def _bounds_between(
+    fit: FloatArray,
+    below: FloatArray,
+    first_child: IntArray,
+    first: int,
+    last: int,
+    low: FloatArray,
 ) -> None:
-    """Settle all families of a tree, from the root down."""
-    for node in range(below.size):
-        if below[node] < 0.0:
-            below[node] *= -FREE
-    for node in range(fit.size - 1, -1, -1):
+    """Fill in `low` from the node `first` to before `last`, in their order."""
+    for node in range(first, last):
+        least = 0.0
+        if below[node] == 0.0:
+            least = max(fit[node], 0.0)
+        else:
+            for child in range(first_child[node], first_child[node + 1]):
+                least += low[child]
+        low[node] = least
+
+
+@kernel
+def _settle(
+    fit: FloatArray,
+    below: FloatArray,
+    low: FloatArray,
+    first_child: IntArray,
+    first: int,
+    last: int,
+) -> None:
+    """Settle the children of the nodes before `last` down to `first`."""
+    for child in range(first_child[first], first_child[last]):
+        if below[child] < 0.0:
+            below[child] *= -FREE
+    for node in range(last - 1, first - 1, -1):
         begin, end = first_child[node], first_child[node + 1]
         if begin < end:
             settle_family(fit, below, low, fit[node], begin, end)
+
+
+@kernel
+def _slab_bounds(
+    fit: FloatArray,
+    below: FloatArray,
+    first_child: IntArray,
+    slab: Slab,
+    low: FloatArray,
+) -> None:
+    """Do what `_bounds` does, for one slab."""
+    runs = level_runs(first_child, slab)
+    for level in range(runs.shape[0] - 1, -1, -1):
+        first, last = runs[level, 0], runs[level, 1]
+        _bounds_between(fit, below, first_child, first, last, low)
+
+
+@kernel
+def _slab_settle(
+    fit: FloatArray,
+    below: FloatArray,
+    low: FloatArray,
+    first_child: IntArray,
+    slab: Slab,
+) -> None:
+    """Settle the families of one slab, whose highest nodes are settled."""
+    runs = level_runs(first_child, slab)
+    for level in range(runs.shape[0]):
+        _settle(fit, below, low, first_child, runs[level, 0], runs[level, 1])
 
 
 def lower_bounds(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
@@ -438,6 +615,8 @@ def top_down_fit(
     variances: FloatArray,
     tree: Tree,
     settled: tuple[IntArray, FloatArray] | None = None,
+    *,
+    threads: int = 1,
 ) -> FloatArray:
     """Return non-negative, consistent totals of every node, settled from the root down.
 
@@ -455,6 +634,8 @@ def top_down_fit(
         Rows that are decided already, and their totals: the root and nodes that hang
         below each other, none below its `lower_bounds`. Without it the root becomes the
         larger of its least-squares total and what exact nodes say.
+    threads : int, default 1
+        How many threads to use; the result does not depend on it.
 
     Returns
     -------
@@ -463,16 +644,24 @@ def top_down_fit(
     """
     noisy = tree.numbers(noisy, "noisy")
     variances = tree.numbers(variances, "variances")
-    below = subtree_variances(variances, tree.first_child)
-    fit = fit_upward(noisy, variances, below, tree.first_child)
-    del noisy, variances  # on many leaves they are a seventh of what a release holds
-    low = _bounds(fit, below, tree.first_child)
-    fit[-1] = max(fit[-1], low[-1])
-    if settled is not None:
-        nodes, totals = settled
-        fit[nodes] = low[nodes] = totals
-        below[nodes] = 0.0
-    _settle(fit, below, low, tree.first_child)
+    children, nodes = tree.first_child, tree.nodes
+    with _jobs(tree, threads) as jobs:
+        below, fit = _go_up(noisy, variances, tree, jobs)
+        del noisy, variances  # on many leaves a seventh of what a release holds
+        if jobs is None:
+            low, above = _bounds(fit, below, children), 0
+        else:
+            low, above = np.empty(nodes), jobs.above
+            jobs.each(lambda slab: _slab_bounds(fit, below, children, slab, low))
+            _bounds_between(fit, below, children, above, nodes, low)
+        fit[-1] = max(fit[-1], low[-1])
+        if settled is not None:
+            rows, totals = settled
+            fit[rows] = low[rows] = totals
+            below[rows] = 0.0
+        _settle(fit, below, low, children, above, nodes)
+        if jobs is not None:
+            jobs.each(lambda slab: _slab_settle(fit, below, low, children, slab))
     return tree.by_row(fit)
 
 

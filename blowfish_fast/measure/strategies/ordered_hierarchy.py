@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.machine import threads_for
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.measure.linear_strategy import (
     UNKNOWN_SCALE,
@@ -179,7 +180,8 @@ class OrderedHierarchy(LinearStrategy):
         ndarray of float64, shape (cells,)
             The estimate of each cell.
         """
-        fit = kernels.tree_fit(*self._measured(noisy, scales))
+        threads = threads_for(self.trees.tree.nodes)
+        fit = kernels.tree_fit(*self._measured(noisy, scales), threads=threads)
         return fit[self.trees.tree.leaf_nodes]
 
     def totals(self, noisy: IntArray, scales: Scales) -> Totals:
@@ -225,11 +227,11 @@ class OrderedHierarchy(LinearStrategy):
             The cells.
         """
         measured = self._measured(noisy, scales)
+        threads = threads_for(self.trees.tree.nodes)
         exact = scales.exact[: self.blocks]
         borders, tops = self.trees.nodes[: self.blocks], self.trees.tops
-        ends = np.where(
-            exact, noisy[: self.blocks], kernels.tree_fit(*measured)[borders]
-        )
+        linear = kernels.tree_fit(*measured, threads=threads)
+        ends = np.where(exact, noisy[: self.blocks], linear[borders])
         least = kernels.lower_bounds(*measured)[tops]
         held = np.cumsum(least)
         above = kernels.isotonic_fit(ends - held, exact, low=0.0)
@@ -238,7 +240,7 @@ class OrderedHierarchy(LinearStrategy):
             np.concatenate([borders, tops]),
             np.concatenate([np.cumsum(totals), totals]),
         )
-        fit = kernels.top_down_fit(*measured, settled=settled)
+        fit = kernels.top_down_fit(*measured, settled=settled, threads=threads)
         return fit[self.trees.tree.leaf_nodes]
 
     def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:

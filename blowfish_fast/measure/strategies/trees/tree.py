@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.machine import threads_for
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.data.domain import Domain
@@ -299,7 +300,12 @@ class TreeStrategy(LinearStrategy):
         ndarray of float64, shape (nodes,)
             The estimates.
         """
-        return kernels.tree_fit(noisy.astype(np.float64), scales.variances, self.tree)
+        return kernels.tree_fit(
+            noisy.astype(np.float64),
+            scales.variances,
+            self.tree,
+            threads=threads_for(self.tree.nodes),
+        )
 
     def non_negative(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return leaves of 0 or more, settled from the root down. Free, O(nodes).
@@ -316,7 +322,8 @@ class TreeStrategy(LinearStrategy):
         ndarray of float64, shape (leaves,)
             The leaves.
         """
-        fit = kernels.top_down_fit(noisy, scales.variances, self.tree)
+        threads = threads_for(self.tree.nodes)
+        fit = kernels.top_down_fit(noisy, scales.variances, self.tree, threads=threads)
         return fit[: self.leaves].copy()
 
     def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
@@ -401,5 +408,6 @@ def halved_non_negative(linear: FloatArray, domain: Domain) -> FloatArray:
     variances[: linear.size] = 1.0
     values = np.zeros(tree.nodes)
     values[: linear.size] = linear if along.order is None else linear[along.order]
-    fit = kernels.top_down_fit(values, variances, tree)[: linear.size]
+    threads = threads_for(tree.nodes)
+    fit = kernels.top_down_fit(values, variances, tree, threads=threads)[: linear.size]
     return along.expand(fit.copy())
