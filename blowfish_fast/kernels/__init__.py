@@ -74,7 +74,9 @@ __getattr__, __dir__, __all__ = attach(
         "graph.graph_tree": "path_crossings top_down_order",
         "graph.range_sensitivity": "largest_change_within largest_edge_separation "
         "largest_separation range_coverage",
+        "partition.dyadic_partition": "sample_tree_of_costs tree_weights",
         "partition.interval_partition": "least_cost_partitions",
+        "partition.rectangle_partition": "sample_rectangles_of_costs",
         "partition.rectangle_prior": "rectangle_slack",
         "sampling.exponential_choice": "ABSENT NO_CANDIDATE",
         "sampling.half_width_bounds": "GAUSSIAN_OFFSETS gaussian_half_widths "
@@ -108,7 +110,8 @@ __getattr__, __dir__, __all__ = attach(
         "window_costs.baseline_costs": "best_heads bisection_grid bucket_errors "
         "split_table squares_grid",
         "window_costs.count_grid": "step_exponent",
-        "window_costs.rectangle_costs": "counts_within least_even_cost price_within",
+        "window_costs.rectangle_costs": "SharedCosts counts_within least_even_cost "
+        "least_sum_of_costs price_within",
     },
     guard="_arguments:refuse_odd_arguments",
 )

@@ -57,7 +57,9 @@ from .partition.cost_partition import (
 from .partition.dyadic_partition import (
     sample_dyadic_partition as sample_dyadic_partition,
 )
+from .partition.dyadic_partition import sample_tree_of_costs as sample_tree_of_costs
 from .partition.dyadic_partition import sampling_slack as sampling_slack
+from .partition.dyadic_partition import tree_weights as tree_weights
 from .partition.interval_partition import least_cost_partition as least_cost_partition
 from .partition.interval_partition import least_cost_partitions as least_cost_partitions
 from .partition.interval_partition import partition_cost as partition_cost
@@ -65,6 +67,9 @@ from .partition.kd_trees import gain_boxes as gain_boxes
 from .partition.kd_trees import median_boxes as median_boxes
 from .partition.kd_trees import median_cuts as median_cuts
 from .partition.rectangle_partition import sample_rectangles as sample_rectangles
+from .partition.rectangle_partition import (
+    sample_rectangles_of_costs as sample_rectangles_of_costs,
+)
 from .partition.rectangle_prior import rectangle_slack as rectangle_slack
 from .sampling.discrete_gaussian import gaussian as gaussian
 from .sampling.discrete_laplace import geometric as geometric
@@ -183,8 +188,10 @@ from .window_costs.baseline_costs import split_table as split_table
 from .window_costs.baseline_costs import squares_grid as squares_grid
 from .window_costs.count_grid import partition_grid as partition_grid
 from .window_costs.count_grid import step_exponent as step_exponent
+from .window_costs.rectangle_costs import SharedCosts as SharedCosts
 from .window_costs.rectangle_costs import counts_within as counts_within
 from .window_costs.rectangle_costs import least_even_cost as least_even_cost
+from .window_costs.rectangle_costs import least_sum_of_costs as least_sum_of_costs
 from .window_costs.rectangle_costs import price_within as price_within
 from .window_costs.short_windows import window_deviations as window_deviations
 from .window_costs.short_windows import window_pinball_costs as window_pinball_costs

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, Self, Typ
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import WideDomain
@@ -37,6 +38,8 @@ from .noise import Scales, measured_rows
 from .refinement import lowered_noise, lowered_scales
 
 if TYPE_CHECKING:
+    from blowfish_fast.kernels.window_costs.rectangle_costs import SharedCosts
+
     from .randomness import Randomness
 
 Chosen = TypeVar("Chosen", covariant=True)
@@ -381,6 +384,7 @@ class Handle:
         # Tables of a wide domain are counted instead of its cells.
         self._cells = policy.domain.size if cells is None else cells
         self.buckets = buckets or Buckets.single_cells(self._cells)
+        self._shared: SharedCosts | None = None
 
     @classmethod
     def over(cls, handle: Handle, **more: Any) -> Self:
@@ -488,9 +492,18 @@ class Handle:
         drawn_at = check_selector(selector, self.policy, self._cells, each)
         self._account.charge(Call("select", selector.name, price, None))
         counts: Any = self._counts
-        return selector.select(
+        # What one choice works out of the counts another may need; both are charged.
+        sharing = getattr(selector, "sharing", None)
+        self._shared = self._shared or (sharing and kernels.SharedCosts())
+        chooser = selector if sharing is None else sharing(self._shared)
+        chosen: Chosen = chooser.select(
             counts, policy=self.policy, epsilon=drawn_at, rng=self._rng
         )
+        return chosen
+
+    def end_choices(self) -> None:
+        """Free what choices from these counts share: no further one is made."""
+        self._shared = None
 
     def prepare(
         self, strategy: Measurable, *, budget: Budget | Fraction

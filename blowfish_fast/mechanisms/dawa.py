@@ -356,6 +356,8 @@ class Dawa(Mechanism):
             return self._divided(private)
         grade = private.select(look, budget=part * budget)
         ways = (self, rough, self._with_share(None))
+        if ways[grade].partition is None:
+            private.end_choices()
         outcome = ways[grade].at(private.remaining)._divided(private)
         return replace(outcome, details={**outcome.details, "roughness": grade})
 
@@ -369,6 +371,7 @@ class Dawa(Mechanism):
         return other
 
     def _refined(self, private: Handle, chosen: MapChoice) -> Outcome:
+        private.end_choices()
         grid = AdaptiveGrid(
             self.policy,
             self.workload,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.kernels.window_costs import rectangle_costs
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.mechanisms import dawa as recipe
 
@@ -126,3 +127,63 @@ def test_intervals_of_a_line_that_kept_its_cells_hold_the_truth():
     low, high = release.intervals(ASKED, confidence=0.999).T
     true = ASKED.answer(LINES["rugged"])
     assert ((low <= true) & (true <= high)).all()
+
+
+def sorts_noted(monkeypatch):
+    """Return a list that gets the largest count of every sort of dyadic windows."""
+    sorts = []
+    right = rectangle_costs.dyadic_rectangle_costs
+
+    def noted(counts, *quantile, threads=1):
+        sorts.append(int(counts.max()))
+        return right(counts, *quantile, threads=threads)
+
+    monkeypatch.setattr(rectangle_costs, "dyadic_rectangle_costs", noted)
+    return sorts
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_look_and_partition_sort_the_counts_once(name, monkeypatch):
+    sorts = sorts_noted(monkeypatch)
+    mechanism = bf.Dawa(bf.policies.AddRemove(LINE), ASKED, epsilon=1)
+    once = mechanism.release(LINES[name], rng=1)
+    assert sorts == [LINES[name].max()]
+    # As if nothing were shared, every choice sorts for itself: no bit changes.
+    monkeypatch.setattr(recipe.RoughnessTest, "sharing", lambda self, _: self)
+    monkeypatch.setattr(recipe.DyadicTree, "sharing", lambda self, _: self)
+    again = mechanism.release(LINES[name], rng=1)
+    assert len(sorts) == (2 if name == "rugged" else 3)
+    assert again.estimate.tobytes() == once.estimate.tobytes()
+
+
+def test_counts_that_the_look_cuts_are_sorted_for_each_choice(monkeypatch):
+    sorts = sorts_noted(monkeypatch)
+    # The look cuts counts at 2^42 over the cells, the partition at more.
+    counts = LINES["smooth"] << 30
+    bf.Dawa(bf.policies.AddRemove(LINE), ASKED, epsilon=1).release(counts, rng=1)
+    assert sorts in ([2**32, counts.max()], [2**32])
+
+
+def test_a_map_is_sorted_once_for_the_test_and_the_rectangles(monkeypatch):
+    sorts = sorts_noted(monkeypatch)
+    grid = bf.Domain((64, 64))
+    boxes = bf.workloads.Rectangles.random(grid, 20, rng=1)
+    counts = np.repeat([[0] * 32 + [4000] * 32], 64, axis=0)
+    mechanism = bf.Dawa(bf.policies.AddRemove(grid), boxes, epsilon=1)
+    release = mechanism.release(counts, rng=1)
+    assert release.details["chosen"] == "dyadic_rectangles"
+    assert len(sorts) == 1
+
+
+def test_costs_are_freed_where_no_choice_follows(monkeypatch):
+    held = []
+    right = Handle.measure
+
+    def noted(self, strategy, *, budget):
+        held.append(self._shared)
+        return right(self, strategy, budget=budget)
+
+    monkeypatch.setattr(Handle, "measure", noted)
+    mechanism = bf.Dawa(bf.policies.AddRemove(LINE), ASKED, epsilon=1)
+    mechanism.release(LINES["rugged"], rng=1)
+    assert held == [None]

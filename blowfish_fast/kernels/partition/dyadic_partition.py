@@ -528,6 +528,37 @@ def sample_dyadic_partition(
         length_weights=length_weights,
         outliers=outliers,
     )
+    return sample_tree_of_costs(x, costs, words, weights, threads=threads)
+
+
+def sample_tree_of_costs(
+    x: IntArray,
+    costs: list[IntArray],
+    words: Words,
+    weights: TreeWeights,
+    *,
+    threads: int = 1,
+) -> IntArray:
+    """Draw what `sample_dyadic_partition` draws, from costs that are at hand.
+
+    Parameters
+    ----------
+    x : ndarray of int64, shape (n,)
+        True counts.
+    costs : list of ndarrays of int64
+        What `dyadic_quantile_costs` returned for them.
+    words : callable
+        As for `sample_dyadic_partition`.
+    weights : TreeWeights
+        The constants of `tree_weights`.
+    threads : int, default 1
+        Threads that may ask for words; the result does not depend on them.
+
+    Returns
+    -------
+    ndarray of int64, shape (k + 1,)
+        Boundaries of the k buckets, from 0 to n.
+    """
     alone, bits = weights.outliers, weights.fraction_bits
     totals = None if alone is None else run_totals(x, alone, bits)
     decisions = np.zeros(1 << (len(costs) - 1), dtype=np.int8)

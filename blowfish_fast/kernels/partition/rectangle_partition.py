@@ -519,14 +519,68 @@ def sample_rectangles(
     """
     counts = np.asarray(counts)
     costs = dyadic_rectangle_costs(counts, *quantile, threads=threads)
-    shape = (int(counts.shape[0]), int(counts.shape[1]))
-    steps = np.arange(counts.size) if walk is None else walk
+    return sample_rectangles_of_costs(
+        costs,
+        words,
+        rate=rate,
+        penalty=penalty,
+        quantile=quantile,
+        level_weights=level_weights,
+        walk=walk,
+    )
+
+
+def sample_rectangles_of_costs(
+    costs: list[list[IntArray]],
+    words: Words,
+    *,
+    rate: Number,
+    penalty: Number,
+    quantile: tuple[int, int] = (3, 4),
+    level_weights: list[list[float]] | None = None,
+    walk: IntArray | None = None,
+) -> tuple[IntArray, IntArray]:
+    """Draw what `sample_rectangles` draws, from costs that are at hand.
+
+    Parameters
+    ----------
+    costs : list of lists of ndarrays of int64
+        What `dyadic_rectangle_costs` returned; they are overwritten.
+    words : callable
+        As for `sample_rectangles`.
+    rate : int, float or Fraction
+        Log-weight lost per unit of pinball cost; rounded down.
+    penalty : int, float or Fraction
+        Public cost of a bucket, in the unit of counts.
+    quantile : tuple[int, int], default (3, 4)
+        Numerator and denominator of the costs' quantile.
+    level_weights : list of lists of floats, optional
+        As for `sample_rectangles`.
+    walk : ndarray of int64, shape (cells,), optional
+        The cells in the order that numbers the buckets; None for the C order.
+
+    Returns
+    -------
+    edges : ndarray of int64, shape (k + 1,)
+        Bucket b holds the cells ``order[edges[b] : edges[b + 1]]``.
+    order : ndarray of int64, shape (cells,)
+        Cells bucket by bucket.
+
+    Raises
+    ------
+    InputError
+        If weights or rates are out of range, or the walk is none.
+    """
+    rows, columns = costs[0][0].shape
+    shape = (int(rows), int(columns))
+    cells = shape[0] * shape[1]
+    steps = np.arange(cells) if walk is None else walk
     if (
-        steps.shape != (counts.size,)
-        or steps.max() >= counts.size
+        steps.shape != (cells,)
+        or steps.max() >= cells
         or (np.bincount(steps) != 1).any()
     ):
-        raise InputError(f"a walk visits each of the {counts.size} cells once")
+        raise InputError(f"a walk visits each of the {cells} cells once")
     given = None if level_weights is None else tuple(map(tuple, level_weights))
     terms = {"quantile": tuple(quantile), "level_weights": given}
     weights = fixed_point_weights(shape, rate=rate, penalty=penalty, **terms)

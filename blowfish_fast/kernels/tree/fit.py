@@ -22,8 +22,8 @@ are what exact nodes say below them, 0 without any (Lemma TD2,
 Even totals. `pruned_leaves` spreads the total of a sparse node over its cells. All of
 this takes linear time.
 
-Threads. A level of the tree is cut into runs; what hangs below a run is one job
-(`slabs`), on the way up and on the way down. One thread does the few nodes above:
+Threads. A level of the tree is cut into runs; what hangs below a run is one job, on the
+way up and on the way down (`shape.cut_tree`). One thread does the few nodes above:
 
     above the cut              6              up:    a, b at once, then 6
     the cut             4             5       down:  6, then a, b at once
@@ -46,8 +46,7 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-from .shape import Tree
-from .slabs import Slab, cut_tree, level_runs
+from .shape import Slab, Tree, cut_tree, level_runs
 
 FREE = 2.0**200
 """Variance of a leaf that nothing fixes: it takes up what is left."""

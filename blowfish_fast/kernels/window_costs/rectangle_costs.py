@@ -56,6 +56,43 @@ def count_cap(cells: int, denominator: int) -> int:
 
 
 @helper
+def _merge_ends(
+    source: IntArray,
+    first: np.uintp,
+    first_end: np.uintp,
+    second: np.uintp,
+    second_end: np.uintp,
+    target: IntArray,
+    low: np.uintp,
+    high: np.uintp,
+    steps: int | np.uintp,
+) -> tuple[np.uintp, np.uintp, np.uintp, np.uintp]:
+    """Merge two sorted runs from both ends at once, `steps` cells from each end.
+
+    Nothing depends on a predicted branch, and no pointer is checked: it cannot run out
+    of its run in half as many steps as the shorter one has cells, nor, where both have
+    as many, in so many. Returns what is left of the runs.
+    """
+    step = np.uintp(1)
+    for _ in range(steps):
+        from_first, from_second = source[first], source[second]
+        takes_first = from_first <= from_second
+        target[low] = from_first if takes_first else from_second
+        move = np.uintp(takes_first)
+        first += move
+        second += step - move
+        low += step
+        from_first, from_second = source[first_end - step], source[second_end - step]
+        takes_second = from_first <= from_second
+        high -= step
+        target[high] = from_second if takes_second else from_first
+        move = np.uintp(takes_second)
+        second_end -= move
+        first_end -= step - move
+    return first, first_end, second, second_end
+
+
+@helper
 def _merge_runs(
     source: IntArray,
     left: int,
@@ -66,37 +103,18 @@ def _merge_runs(
     place: int,
 ) -> None:
     """Merge two sorted runs of `source` into `target`, from `place` on."""
-    step = np.uintp(1)
     first, second = np.uintp(left), np.uintp(right)
     low = np.uintp(place)
+    first_end = first + np.uintp(left_size)
+    second_end = second + np.uintp(right_size)
     if left_size == right_size:
-        # From both ends at once: each end writes half of the cells, so no pointer can
-        # run out of its run, and nothing depends on a predicted branch.
-        first_end = first + np.uintp(left_size)
-        second_end = second + np.uintp(right_size)
         high = low + np.uintp(2 * left_size)
-        for _ in range(left_size):
-            from_first, from_second = source[first], source[second]
-            takes_first = from_first <= from_second
-            target[low] = from_first if takes_first else from_second
-            move = np.uintp(takes_first)
-            first += move
-            second += step - move
-            low += step
-            from_first, from_second = (
-                source[first_end - step],
-                source[second_end - step],
-            )
-            takes_second = from_first <= from_second
-            high -= step
-            target[high] = from_second if takes_second else from_first
-            move = np.uintp(takes_second)
-            second_end -= move
-            first_end -= step - move
+        _merge_ends(
+            source, first, first_end, second, second_end, target, low, high, left_size
+        )
     else:
         # Few merges are of unequal runs, and a faster loop here would slow the others.
-        first_end = first + np.uintp(left_size)
-        second_end = second + np.uintp(right_size)
+        step = np.uintp(1)
         for _ in range(left_size + right_size):
             if second >= second_end or (
                 first < first_end and source[first] <= source[second]
@@ -161,25 +179,11 @@ def _merge_unequal(
     high = low + np.uintp(left_size + right_size)
     while first < first_end and second < second_end:
         shorter = min(first_end - first, second_end - second)
-        # In so many steps from both ends no pointer can run out, so none is checked.
-        for _ in range(shorter >> step):
-            from_first, from_second = source[first], source[second]
-            takes_first = from_first <= from_second
-            target[low] = from_first if takes_first else from_second
-            move = np.uintp(takes_first)
-            first += move
-            second += step - move
-            low += step
-            from_first, from_second = (
-                source[first_end - step],
-                source[second_end - step],
-            )
-            takes_second = from_first <= from_second
-            high -= step
-            target[high] = from_second if takes_second else from_first
-            move = np.uintp(takes_second)
-            second_end -= move
-            first_end -= step - move
+        steps = shorter >> step
+        first, first_end, second, second_end = _merge_ends(
+            source, first, first_end, second, second_end, target, low, high, steps
+        )
+        low, high = low + steps, high - steps
         if shorter == step:
             takes_first = source[first] <= source[second]
             target[low] = source[first] if takes_first else source[second]
@@ -478,6 +482,70 @@ def dyadic_rectangle_costs(
     return costs
 
 
+Costs: TypeAlias = list[list[IntArray]]
+"""The costs of rectangles, by the powers of two of their heights and widths."""
+
+
+class SharedCosts:
+    """The costs of one grid, sorted once for two choices from the same counts.
+
+    ::
+
+        look     sorts, and keeps the costs     how rough, how scattered
+        take     hands them over                which buckets
+
+    Costs are as private as counts: whoever holds the counts holds this, lends it to a
+    choice that was charged for, and nobody else sees it.
+
+    Parameters
+    ----------
+    quantile : tuple[int, int], default (3, 4)
+        Numerator and denominator of the quantile.
+    """
+
+    def __init__(self, quantile: tuple[int, int] = (3, 4)) -> None:
+        self._quantile = quantile
+        self._kept: Costs | None = None
+
+    def look(self, counts: IntArray, *, threads: int = 1) -> Costs:
+        """Return the costs, and keep them for another choice.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (rows, columns)
+            True counts.
+        threads : int, default 1
+            How many threads to use; the result does not depend on it.
+
+        Returns
+        -------
+        list of lists of ndarrays of int64
+            What `dyadic_rectangle_costs` returns; not to be changed.
+        """
+        self._kept = costs = self.take(counts, threads=threads)
+        return costs
+
+    def take(self, counts: IntArray, *, threads: int = 1) -> Costs:
+        """Return the costs, and keep them no longer.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (rows, columns)
+            True counts.
+        threads : int, default 1
+            How many threads to use; the result does not depend on it.
+
+        Returns
+        -------
+        list of lists of ndarrays of int64
+            What `dyadic_rectangle_costs` returns; the caller may change them.
+        """
+        kept, self._kept = self._kept, None
+        if kept is not None and kept[0][0].shape == counts.shape:
+            return kept
+        return dyadic_rectangle_costs(counts, *self._quantile, threads=threads)
+
+
 @contextmanager
 def _merger(
     shape: tuple[int, int], quantile: tuple[int, int], threads: int
@@ -597,6 +665,29 @@ def least_even_cost(
         The least sum.
     """
     costs = dyadic_rectangle_costs(counts, 3, 4, threads=threads)
+    return least_sum_of_costs(costs, level_weights, price)
+
+
+def least_sum_of_costs(
+    costs: Costs, level_weights: list[list[float]], price: int
+) -> int:
+    """Return what `least_even_cost` returns for counts of these costs. O(n).
+
+    Parameters
+    ----------
+    costs : list of lists of ndarrays of int64
+        What `dyadic_rectangle_costs` returned for the quantile 3/4; they stay as they
+        are.
+    level_weights : list[list[float]]
+        As for `least_even_cost`.
+    price : int
+        Price of a bucket in units of 2^-18 records.
+
+    Returns
+    -------
+    int
+        The least sum.
+    """
     best: list[list[IntArray]] = []
     for tall, row in enumerate(costs):
         best.append([])

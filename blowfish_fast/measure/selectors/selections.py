@@ -13,7 +13,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from blowfish_fast.workloads import Fractions, Pieces, Workload
 from blowfish_fast.workloads.base import form_matrix, row_moments
 
 from .partitions.kd_cells import Medians
+
+if TYPE_CHECKING:
+    from blowfish_fast.kernels.window_costs.rectangle_costs import SharedCosts
 
 __all__ = [
     "ByCost",
@@ -470,6 +473,7 @@ class ScatterTest(NoisyComparison):
     name = "scatter"
     divided: ClassVar[str] = "a map"
     """What the answer is about, in the words of a refusal."""
+    _shared: SharedCosts | None = None
 
     def __init__(
         self, level_weights: list[list[float]], *, price: float, threshold: float
@@ -495,13 +499,33 @@ class ScatterTest(NoisyComparison):
         """
         cut = kernels.counts_within(counts)
         price = kernels.price_within(self.price, counts.size)
-        least = kernels.least_even_cost(
-            cut.reshape(shape),
-            self.level_weights,
-            price,
-            threads=threads_for(counts.size),
-        )
+        # A partition cuts counts at a larger number: where some were cut here, the
+        # costs are no one else's.
+        shared = self._shared
+        if shared is None or cut.max() < counts.max():
+            shared = kernels.SharedCosts()
+        else:
+            cut = counts  # a copy less while the counts are sorted
+        costs = shared.look(cut.reshape(shape), threads=threads_for(cut.size))
+        least = kernels.least_sum_of_costs(costs, self.level_weights, price)
         return least - self.threshold * int(cut.sum())
+
+    def sharing(self, costs: SharedCosts) -> Self:
+        """Return the same test, which leaves the costs that it needs for others.
+
+        Parameters
+        ----------
+        costs : SharedCosts
+            Where they are kept.
+
+        Returns
+        -------
+        Self
+            The test, for one choice.
+        """
+        other = copy.copy(self)
+        other._shared = costs
+        return other
 
     def sensitivity(self, policy: Policy) -> int:
         """Return how far one edge moves the statistic, at most: Lemma SC3."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.kernels.tree import slabs
+from blowfish_fast.kernels.tree import shape
 from blowfish_fast.kernels.tree.fit import top_down_fit, tree_fit
 from blowfish_fast.kernels.tree.shape import (
     leaf_first_numbers,
@@ -36,18 +36,18 @@ TREES = {
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(slabs, "FEWEST_NODES", 1)
+    monkeypatch.setattr(shape, "FEWEST_NODES", 1)
 
 
 @pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_every_node_is_above_the_cut_or_in_one_slab(small, tree, threads):
-    runs, above = slabs.cut_tree(tree, threads)
-    assert len(runs) == slabs.SLABS_PER_THREAD * threads
+    runs, above = shape.cut_tree(tree, threads)
+    assert len(runs) == shape.SLABS_PER_THREAD * threads
     times = np.zeros(tree.nodes, dtype=int)
     times[above:] += 1
     for slab in runs:
-        for first, last in slabs.level_runs(tree.first_child, slab):
+        for first, last in shape.level_runs(tree.first_child, slab):
             times[first:last] += 1
     assert (times == 1).all()
 
@@ -77,10 +77,10 @@ def test_totals_that_are_settled_stay_so_for_any_number_of_threads(small):
 
 def test_small_trees_and_chains_are_left_to_one_thread(monkeypatch):
     small_tree = TREES["wide"]
-    assert slabs.cut_tree(small_tree, 2) == ([], small_tree.nodes)
-    monkeypatch.setattr(slabs, "FEWEST_NODES", 1)
-    assert slabs.cut_tree(small_tree, 1) == ([], small_tree.nodes)
+    assert shape.cut_tree(small_tree, 2) == ([], small_tree.nodes)
+    monkeypatch.setattr(shape, "FEWEST_NODES", 1)
+    assert shape.cut_tree(small_tree, 1) == ([], small_tree.nodes)
     chain = tree_of_parents(np.array([*range(1, 200), -1]))
-    assert slabs.cut_tree(chain, 2) == ([], chain.nodes)
+    assert shape.cut_tree(chain, 2) == ([], chain.nodes)
     few = regular_tree(3, 2)
-    assert slabs.cut_tree(few, 2) == ([], few.nodes)
+    assert shape.cut_tree(few, 2) == ([], few.nodes)

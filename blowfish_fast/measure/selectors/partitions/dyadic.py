@@ -6,9 +6,10 @@ or rectangles of a grid, sampled exactly from a tree or a lattice of weights.
 
 from __future__ import annotations
 
+import copy
 from fractions import Fraction
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from blowfish_fast.policies import Policy
 
 from .base import Partition, record_distance
 
+if TYPE_CHECKING:
+    from blowfish_fast.kernels.window_costs.rectangle_costs import Costs, SharedCosts
+
 QUANTILE = (3, 4)
 # Buckets longer than a sixth of a typical query count in full: chosen on the seven
 # one-dimensional and four two-dimensional sets of the benchmark.
@@ -42,7 +46,36 @@ SHORTEST_LIMIT = 64
 """Buckets of so many cells are never cut, however short the line is."""
 
 
-class DyadicTree(Partition):
+class _Sampled(Partition):
+    """A partition drawn by its costs, which a look at the same counts may have left."""
+
+    loss_range = 1
+    _shared: SharedCosts | None = None
+
+    def sharing(self, costs: SharedCosts) -> Self:
+        """Return the same partition, which takes costs that another choice left.
+
+        Parameters
+        ----------
+        costs : SharedCosts
+            Where they are kept.
+
+        Returns
+        -------
+        Self
+            The partition, for one choice.
+        """
+        other = copy.copy(self)
+        other._shared = costs
+        return other
+
+    def _costs(self, grid: IntArray) -> Costs:
+        """Return the pinball costs of all dyadic rectangles."""
+        shared = self._shared or kernels.SharedCosts(QUANTILE)
+        return shared.take(grid, threads=threads_for(grid.size))
+
+
+class DyadicTree(_Sampled):
     """Sample a partition with probability that falls with its pinball cost.
 
     Single cells of many records may stand out of a run of others
@@ -86,7 +119,6 @@ class DyadicTree(Partition):
     """
 
     name = "dyadic_tree"
-    loss_range = 1
     longest: Fraction | None = None
 
     def __init__(
@@ -115,14 +147,20 @@ class DyadicTree(Partition):
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        edges = kernels.sample_dyadic_partition(
-            counts,
-            rng.stream(),
+        costs = self._costs(counts.reshape(1, -1))
+        weights = kernels.tree_weights(
+            counts.size,
             rate=self.rate(counts.size, epsilon / record_distance(policy)),
             penalty=self.price * self.bucket_cost,
             quantile=QUANTILE,
             length_weights=self.length_weights(counts.size),
             outliers=True,
+        )
+        edges = kernels.sample_tree_of_costs(
+            counts,
+            [of_width[0] for of_width in costs[0]],
+            rng.stream(),
+            weights,
             threads=threads_for(counts.size),
         )
         return Buckets(self._cut_long(edges))
@@ -187,7 +225,7 @@ class DyadicTree(Partition):
         self.rate(cells, epsilon / record_distance(policy))
 
 
-class DyadicRectangles(Partition):
+class DyadicRectangles(_Sampled):
     """Sample a partition into rectangles, likelier the less their cells differ.
 
     Parameters
@@ -221,7 +259,6 @@ class DyadicRectangles(Partition):
     """
 
     name = "dyadic_rectangles"
-    loss_range = 1
     default_share = Fraction(3, 10)
 
     def __init__(self, *, price: float | None = None, query_cells: float = 1.0) -> None:
@@ -234,15 +271,14 @@ class DyadicRectangles(Partition):
     ) -> Buckets:
         shape = policy.domain.shape
         walk = cell_order(policy.domain).order
-        edges, order = kernels.sample_rectangles(
-            counts.reshape(shape),
+        edges, order = kernels.sample_rectangles_of_costs(
+            self._costs(counts.reshape(shape)),
             rng.stream(),
             rate=self.rate(shape, epsilon / record_distance(policy)),
             penalty=self.price * self.bucket_cost,
             quantile=QUANTILE,
             level_weights=self.level_weights(shape),
             walk=walk,
-            threads=threads_for(counts.size),
         )
         if edges.size > counts.size:
             return self._undrawn(counts, policy)
