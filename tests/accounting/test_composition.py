@@ -17,6 +17,7 @@ from blowfish_fast.accounting.composition import (
     parallel_by_regions,
 )
 from blowfish_fast.errors import EpsilonError, PolicyError
+from tests.generated import example_count
 
 LINE = bf.Domain(6)
 TENTHS = [Fraction(1, 10), Fraction(2, 10), Fraction(3, 10)]
@@ -43,7 +44,7 @@ def test_counts_that_no_edge_changes_tie_nobody():
     assert parallel_by_ids(TENTHS, policy) == Fraction(3, 10)
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(
     st.sets(st.tuples(st.integers(-1, 5), st.integers(0, 5)), min_size=1, max_size=6),
     st.lists(st.booleans(), min_size=6, max_size=6),

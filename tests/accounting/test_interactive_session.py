@@ -22,6 +22,7 @@ from blowfish_fast.errors import (
     NoiseOnlyWarning,
     RandomnessError,
 )
+from tests.generated import example_count
 
 PEOPLE = bf.Domain.product(
     bf.Domain.from_edges([0, 10, 20, 40], name="age"),
@@ -204,7 +205,7 @@ def test_intervals_are_those_of_the_noise_that_was_drawn(budget):
     assert (high - low) / 2 == pytest.approx(least, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(st.floats(0.05, 50), st.floats(0.001, 0.999))
 def test_half_widths_are_the_least_for_one_draw(width, miss):
     half = single_draw_half_width(width, miss)

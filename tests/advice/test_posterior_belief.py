@@ -21,6 +21,7 @@ from blowfish_fast.advice.posterior_belief import (
     risk,
 )
 from blowfish_fast.errors import EpsilonError, InputError, PolicyError, SizeError
+from tests.generated import example_count
 
 PRIORS = st.fractions(
     Fraction(1, 10**6), Fraction(999_999, 10**6), max_denominator=10**6
@@ -28,7 +29,7 @@ PRIORS = st.fractions(
 EPSILONS = st.fractions(Fraction(1, 1000), 5, max_denominator=1000)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=example_count(100))
 @given(PRIORS, EPSILONS, st.integers(1, 50))
 def test_the_bound_is_the_formula_rounded_up(prior, epsilon, queries):
     belief = risk(prior, epsilon=epsilon, queries=queries)
@@ -43,7 +44,7 @@ def test_the_bound_is_the_formula_rounded_up(prior, epsilon, queries):
     assert belief <= belief.loose * (1 + 1e-12)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=example_count(100))
 @given(PRIORS, PRIORS, st.integers(1, 1000), st.integers(1, 9))
 def test_the_inverse_is_the_largest_epsilon(first, second, queries, steps):
     prior, belief = min(first, second), max(first, second)

@@ -33,6 +33,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Counting
 from blowfish_fast.data.listed_items import split_items, written_item
 from blowfish_fast.errors import BlowfishError, InputError
+from tests.generated import example_count
 
 from .cli.asking import run, told
 
@@ -273,7 +274,7 @@ def test_a_condition_names_every_category(texts):
             assert boxes.starts[:, 0].tolist() == [*range(len(texts))]
 
 
-@settings(max_examples=50)
+@settings(max_examples=example_count(50))
 @given(LISTS)
 def test_what_is_written_is_read_again(texts):
     read = split_items(" , ".join(map(written_item, texts)))

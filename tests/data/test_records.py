@@ -13,6 +13,7 @@ from blowfish_fast import Domain, Histogram
 from blowfish_fast.data.domain import MISSING, OUTSIDE
 from blowfish_fast.data.records import Rule, cell_blocks, domain_with_rules
 from blowfish_fast.errors import CountsError, DomainError, InputError
+from tests.generated import example_count
 
 AGES = Domain.from_edges([0, 10, 20], name="age")
 TOWNS = Domain.from_levels(["Bern", "Basel"], name="town")
@@ -170,7 +171,7 @@ def test_zero_records_are_a_histogram_of_zeros():
         assert sum(counted(domain, np.array([], dtype=object))) == 0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(
     st.lists(
         st.tuples(

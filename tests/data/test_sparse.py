@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import blowfish_fast.data.sparse as module
 from blowfish_fast import Domain, Histogram, SparseHistogram, WideDomain
 from blowfish_fast.errors import DomainError, SizeError
+from tests.generated import example_count
 
 SMALL = Domain.product(
     Domain.from_edges([0, 1, 2, 3, 4], name="x"),
@@ -27,7 +28,7 @@ def columns(records):
     return [list(one) for one in zip(*records, strict=True)] or [[], [], []]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=example_count(40))
 @given(PLACES)
 def test_equals_the_dense_histogram(records):
     dense = Histogram.from_records(SMALL, columns(records))

@@ -57,6 +57,7 @@ def test_single_draws_take_the_better_of_law_and_bound():
     assert 1.959e7 < half[2] < 1.97e7
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["cells", "ordered", "hierarchy", "privelet"])
 def test_intervals_hold_what_was_drawn(kind):
     line = bf.Domain(16)

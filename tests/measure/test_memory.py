@@ -51,6 +51,7 @@ def test_what_is_declared_is_no_fancy(used, name):
     assert needed <= 10 * max(alone, kept) + machine.BASE_BYTES
 
 
+@pytest.mark.long
 @linux
 def test_too_little_memory_is_refused_uncharged(tmp_path):
     found = found_by(measuring, "refused", tmp_path)
@@ -234,6 +235,7 @@ def large_dawa(cells, policy=bf.policies.AddRemove, **budget):
     return bf.Dawa(policy(line), asked, **(budget or {"epsilon": 4}))
 
 
+@pytest.mark.long
 @linux
 @pytest.mark.parametrize(
     ("policy", "kind", "epsilon"),

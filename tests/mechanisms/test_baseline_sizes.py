@@ -24,6 +24,7 @@ def million():
     return np.where(generator.random(MILLION) < 0.05, heavy, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", METHODS)
 def test_a_million_cells_finish(name, million):
     line = bf.Domain(MILLION)

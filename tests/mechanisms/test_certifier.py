@@ -58,6 +58,7 @@ def false_share(kind, trials, asked=RANGES, policy=POLICY, fraction=0.9):
     return wrong / trials
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "asked"),
     [("quantile", RANGES), ("curve", CELLS), ("all", RANGES), ("quantile", CELLS)],

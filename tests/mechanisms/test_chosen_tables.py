@@ -95,6 +95,7 @@ POLICIES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "budget"),
     [(name, {"epsilon": 1}) for name in sorted(POLICIES)]
@@ -135,6 +136,7 @@ def test_public_attributes_are_exact_unless_presence_is_secret(cells):
     np.testing.assert_allclose(out.fitted("region").estimate.sum(), 6000)
 
 
+@pytest.mark.long
 def test_intervals_of_measured_tables_hold_the_truth(cells):
     mechanism = chosen(epsilon=2)
     data, held = counts_of(mechanism, cells), []

@@ -34,6 +34,7 @@ def truth(people, table):
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "policy", [P.AddRemove(SURVEY), P.Full(SURVEY), P.TablePolicy(SURVEY, {})]
 )

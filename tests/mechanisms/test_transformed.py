@@ -23,6 +23,7 @@ from blowfish_fast.measure.strategies import Explicit
 from blowfish_fast.measure.strategies.strategy_choice import NAMES, mean_difference_size
 from blowfish_fast.mechanisms import transformed
 from blowfish_fast.mechanisms.transformed import SHARES
+from tests.generated import example_count
 from tests.reference.policy_examples import any_policy, bins_over
 from tests.reference.policy_graphs import edges_of
 
@@ -207,7 +208,7 @@ def test_buckets_of_a_grid_are_joined_where_they_touch():
     assert pairs == {(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(any_policy(), st.data())
 def test_split_and_collapsed_graphs_have_equal_sensitivities(policy, data):
     # Theorem 4.1: G' on buckets against G'', which joins all cells of joined buckets.

@@ -41,9 +41,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.command_server import untraced
+from tests.generated import ALL
 
 from .contexts import Contexts
 from .rules import ROOT, Mutant, mutated_tree
+
+# Before tests are imported, by this process or by one that it starts.
+os.environ[ALL] = "1"
 
 SITE = Path(__file__).parent / "startup"
 CHOSEN = "BLOWFISH_MUTANT"

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from blowfish_fast._support.optional import require
 from blowfish_fast.errors import MissingExtraError
 from blowfish_fast.plotting.canvas import apart
+from tests.generated import example_count
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_heights_keep_their_order_and_their_distance(heights):
     moved = apart(heights, 0.05)

@@ -15,6 +15,7 @@ from blowfish_fast import Domain, policies
 from blowfish_fast.audit import policy_families
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, PolicyError
+from tests.generated import example_count
 from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs as reference
 
@@ -23,7 +24,7 @@ def pickled(policy):
     return pickle.loads(pickle.dumps(policy))
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(examples.any_policy())
 def test_distances_and_joins_equal_networkx(policy):
     edges, cells = reference.edges_of(policy), policy.domain.size
@@ -36,7 +37,7 @@ def test_distances_and_joins_equal_networkx(policy):
     assert not np.diag(joined).any()
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(examples.any_policy())
 def test_absent_is_as_far_as_the_graph_says(policy):
     edges, cells = reference.edges_of(policy), policy.domain.size
@@ -49,7 +50,7 @@ def test_absent_is_as_far_as_the_graph_says(policy):
     assert policy.joins(np.arange(cells), -1).tolist() == [one == 1 for one in expected]
 
 
-@settings(max_examples=250)
+@settings(max_examples=example_count(250))
 @given(examples.any_policy(), st.data())
 def test_the_quotient_equals_the_definition(policy, data):
     labels = data.draw(examples.bins_over(policy.domain))
@@ -78,7 +79,7 @@ def test_the_quotient_equals_the_definition(policy, data):
     assert policies.from_dict(quotient.to_dict()) == quotient
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(examples.any_policy(), st.data())
 def test_quotients_nest(policy, data):
     outer = data.draw(examples.bins_over(policy.domain))
@@ -90,7 +91,7 @@ def test_quotients_nest(policy, data):
     assert twice.parent is once
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(examples.any_policy(), examples.any_policy())
 def test_json_equality_and_hashing(one, other):
     copy = policies.from_dict(json.loads(json.dumps(one.to_dict())))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import blowfish_fast as bf
 from blowfish_fast.errors import DomainError, PolicyError
 from blowfish_fast.policies import Constraints
+from tests.generated import example_count
 
 LINE = bf.Domain(6)
 GRID = bf.Domain((2, 3, 2))
@@ -27,7 +28,7 @@ def sets_of(constraints):
     return sets
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(
     st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=1, max_size=5)
 )

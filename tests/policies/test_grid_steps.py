@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from blowfish_fast.policies import grid_steps
 from blowfish_fast.policies.grid_steps import Ball
+from tests.generated import example_count
 
 SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 BALLS = st.builds(
@@ -46,7 +47,7 @@ def test_a_ball_too_large_is_not_listed(shape, ball):
         assert grid_steps.half_ball(shape, ball, count - 1) is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(SHAPES, BALLS)
 def test_pairs_equal_the_definition(shape, ball):
     cells = list(itertools.product(*(range(side) for side in shape)))
@@ -58,7 +59,7 @@ def test_pairs_equal_the_definition(shape, ball):
     assert grid_steps.pairs_in_ball(shape, ball) == len(pairs)
 
 
-@settings(max_examples=80)
+@settings(max_examples=example_count(80))
 @given(SHAPES, BALLS, st.integers(0, 2**32 - 1), st.sampled_from([0, 2**28]))
 def test_the_largest_change_equals_the_definition(shape, ball, seed, most):
     cells = list(itertools.product(*(range(side) for side in shape)))

@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_fast import Domain, policies
+from tests.generated import example_count
 from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs as reference
 
 
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 @given(st.data())
 def test_implying_means_more_edges(data):
     cells = data.draw(st.integers(1, 6))
@@ -19,7 +20,7 @@ def test_implying_means_more_edges(data):
     assert one.implies(other) == more
 
 
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 @given(examples.on_a_grid(), examples.on_a_grid())
 def test_implying_means_more_edges_on_a_grid(one, other):
     if one.domain != other.domain:

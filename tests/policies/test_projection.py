@@ -11,6 +11,7 @@ from blowfish_fast import Domain, policies
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import PolicyError, SizeError
 from blowfish_fast.policies import projection
+from tests.generated import example_count
 from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs as reference
 from tests.reference.range_sensitivity import pairs_within
@@ -69,7 +70,7 @@ def test_buckets_along_an_order_go_back_to_the_source():
     assert bucketed.implies(grid)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0, 10, 2**13]))
 def test_pairs_are_merged_alike_with_and_without_a_table(seed, table):
     rng = np.random.default_rng(seed)
@@ -93,7 +94,7 @@ def test_too_many_edges_to_hold_are_refused(monkeypatch):
         quotient.rows  # noqa: B018
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0, 2**13]), st.booleans())
 def test_edges_are_counted_up_to_a_limit(seed, table, single):
     rng = np.random.default_rng(seed)

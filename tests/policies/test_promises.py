@@ -13,13 +13,14 @@ from blowfish_fast import policies
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import protocol as promises
 from blowfish_fast.policies.presence import WithAbsent
+from tests.generated import example_count
 from tests.reference import policy_examples as examples
 
 EPSILON = Budget(Fraction(1, 2))
 RHO = Budget(Fraction(1, 2), 2)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(examples.any_policy())
 def test_every_policy_speaks_of_what_was_paid_and_of_nothing_else(policy):
     assert policy.describe() == policy.describe(EPSILON)

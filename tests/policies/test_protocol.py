@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 import blowfish_fast as bf
 from blowfish_fast import Domain, policies
 from blowfish_fast.policies import protocol
+from tests.generated import example_count
 from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs as reference
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(examples.any_policy())
 def test_edges_equal_the_definition(policy):
     edges = reference.edges_of(policy)
@@ -25,7 +26,7 @@ def test_edges_equal_the_definition(policy):
     assert set(np.flatnonzero(policy.bottom_cells()).tolist()) == bottom
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(examples.any_policy(), st.integers(1, 5))
 def test_chunks_hold_at_most_what_was_asked(policy, chunk):
     sizes = [part.shape for part in policy.edges(chunk)]
@@ -33,7 +34,7 @@ def test_chunks_hold_at_most_what_was_asked(policy, chunk):
     assert sum(rows for rows, _ in sizes) == policy.edge_count
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(examples.any_policy())
 def test_components_equal_networkx(policy):
     edges, cells = reference.edges_of(policy), policy.domain.size
@@ -51,7 +52,7 @@ def test_components_equal_networkx(policy):
     assert found == expected
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(examples.any_policy(), st.data())
 def test_bandwidth_names_the_furthest_neighbour(policy, data):
     cells = policy.domain.size
@@ -73,14 +74,14 @@ def test_bandwidth_names_the_furthest_neighbour(policy, data):
     assert band.all_between == (whole and bool((np.diff(band.far) >= 0).all()))
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(examples.on_a_line() | examples.by_value())
 def test_the_longest_edge_is_the_longest(policy):
     lengths = [v - u for u, v in reference.edges_of(policy) if v != -1]
     assert policy.longest_edge() == max(lengths, default=0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(examples.any_policy())
 def test_words_say_what_is_protected(policy):
     text = policy.describe()

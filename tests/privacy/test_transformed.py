@@ -18,6 +18,7 @@ from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Pa
 from blowfish_fast.measure.strategies import PrefixSums, SpanningTree
 from blowfish_fast.measure.strategies.strategy_choice import NAMES, all_choices
 from blowfish_fast.policies import Policy
+from tests.generated import example_count
 from tests.mechanisms.test_transformed import Fixed
 from tests.privacy.least_cost import audit_least_cost
 from tests.reference.dyadic_partition import intended_law, largest_log_ratio
@@ -79,7 +80,7 @@ def test_every_edge_is_paid_for_through_the_buckets(name, labels, strategy):
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(any_policy(), st.data())
 def test_strategies_on_any_quotient_cost_what_they_say(policy, data):
     labels = data.draw(bins_over(policy.domain))

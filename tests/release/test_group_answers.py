@@ -16,6 +16,7 @@ from blowfish_fast.release.group_answers import (
     GroupedAnswers,
     Quotient,
 )
+from tests.generated import example_count
 
 
 def claim(bounds, kind="truth"):
@@ -111,7 +112,7 @@ def test_groups_become_a_table():
 NUMBERS = st.floats(-50, 50)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=example_count(100))
 @given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.floats(0, 1), st.floats(0, 1))
 def test_every_quotient_of_two_covered_numbers_is_covered(a, b, c, d, over, under):
     low, high = min(a, b), max(a, b)

@@ -18,6 +18,7 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.release.query_grid import JOINT_BITS, whole_rows
+from tests.generated import example_count
 
 AGES = bf.Domain.from_edges(range(0, 81, 5), name="age")
 SEXES = bf.Domain.from_levels(["F", "M"], name="sex")
@@ -200,7 +201,7 @@ def test_answers_of_a_session_are_measured_and_need_no_certificate():
     assert ledger.spent == 1
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=example_count(80))
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6), st.sampled_from([-1, 1]))
 def test_rows_in_whole_numbers_lie_beyond_the_rows_they_stand_for(values, sign):
     rows = np.array([values, np.zeros(len(values))])

@@ -21,6 +21,7 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.mechanisms.registry import MECHANISMS
+from tests.generated import example_count
 from tests.reference.olap import brute_force
 
 AGE_EDGES = [0, 10, 20, 35, 60]
@@ -76,7 +77,7 @@ def merged(ranges):
 
 @settings(
     deadline=None,
-    max_examples=40,
+    max_examples=example_count(40),
     suppress_health_check=[HealthCheck.filter_too_much],
 )
 @given(RANGES, st.sets(st.sampled_from(["F", "M", "X"]), min_size=1), NUMBERS, NUMBERS)
@@ -106,7 +107,7 @@ def test_equals_the_definition(release, ages, sexes, low, high):
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=example_count(40))
 @given(NUMBERS, NUMBERS, NUMBERS, NUMBERS)
 def test_conditions_on_conditions_intersect(release, a, b, c, d):
     first, second = slice(min(a, b), max(a, b)), slice(min(c, d), max(c, d))

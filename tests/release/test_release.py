@@ -25,6 +25,7 @@ from blowfish_fast.errors import (
     SeededWarning,
 )
 from blowfish_fast.mechanisms.registry import MECHANISMS
+from tests.generated import example_count
 
 
 def pickled(release):
@@ -148,7 +149,7 @@ def test_damaged_files_are_refused(saved, tmp_path, change):
         bf.Release.load(_changed(saved, tmp_path, change))
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.data())
 def test_flipped_bytes_never_crash(saved, tmp_path_factory, data):
     content = bytearray(saved.read_bytes())

@@ -15,6 +15,7 @@ from blowfish_fast.release.synthetic import (
     round_counts,
     sample_records,
 )
+from tests.generated import example_count
 
 DOMAIN = bf.Domain.product(
     bf.Domain.from_edges([0, 10, 30], name="age"),
@@ -25,7 +26,7 @@ DOMAIN = bf.Domain.product(
 ESTIMATES = st.lists(st.floats(-100, 100), min_size=1, max_size=12).map(np.array)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=example_count(100))
 @given(ESTIMATES, st.integers(0, 200))
 def test_shares_are_the_nearest_ones(estimate, total):
     shares = non_negative_shares(estimate, total)
@@ -44,7 +45,7 @@ def test_shares_are_the_nearest_ones(estimate, total):
         assert (scaled[~kept] <= taken[0] + 10 * size).all()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=example_count(100))
 @given(ESTIMATES, st.integers(0, 200), st.integers(0, 2**20))
 @example(np.array([5e-324]), 200, 0)
 @example(np.array([100.0, -100.0, 1e-13]), 200, 0)

@@ -13,6 +13,7 @@ import blowfish_fast as bf
 from blowfish_fast.apps import interop
 from blowfish_fast.audit import audit_measurements
 from blowfish_fast.errors import InputError, PolicyError
+from tests.generated import example_count
 
 LINE = bf.Domain(8)
 
@@ -42,7 +43,7 @@ def test_the_map_multiplies_epsilon_by_the_steps():
     assert "Laplace" in repr(own)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=example_count(50))
 @given(st.decimals("0.001", "9", places=3), st.integers(0, 10**6))
 def test_the_map_is_never_below_the_exact_loss(epsilon, steps):
     own = interop.as_measurement(_laplace(bf.policies.Full(LINE), epsilon))

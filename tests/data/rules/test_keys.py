@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import blowfish_fast as bf
 from blowfish_fast.data.rules.keys import KeyRule, read_rule
 from blowfish_fast.errors import DomainError, InputError
+from tests.generated import example_count
 
 WORDS = bf.KeyDomain("a-z", longest=14, name="word")
 RULE = KeyRule("abc", 3, False)
@@ -41,7 +42,7 @@ def test_every_word_has_a_number_of_its_own_in_order():
 
 
 @given(st.text("abcdefghijklmnopqrstuvwxyz", max_size=14))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_words_of_any_length_survive_their_number(word):
     number = WORDS.rule.number(word)
     assert number is not None
@@ -50,7 +51,7 @@ def test_words_of_any_length_survive_their_number(word):
 
 
 @given(st.text(max_size=16))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 def test_any_text_is_a_word_or_lies_outside(text):
     number = WORDS.rule.number(text)
     assert number is None or WORDS.rule.word(number) == WORDS.rule.normal(text)

@@ -14,13 +14,14 @@ from blowfish_fast import kernels
 from blowfish_fast.kernels.capi import into_buffers as into
 from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
 from blowfish_fast.kernels.window_costs import count_grid
+from tests.generated import example_count
 from tests.kernels.public_calls import words
 
 pytestmark = pytest.mark.kernel
 
 NONE = np.zeros(0, dtype=np.int64)
 MANY = 40 if config.DISABLE_JIT else 200
-EXAMPLES = 8 if config.DISABLE_JIT else 60
+EXAMPLES = 8 if config.DISABLE_JIT else example_count(60)
 
 
 def partitioned(counts, prices, noise=NONE, grid=0):

@@ -9,11 +9,12 @@ from scipy.optimize import isotonic_regression
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.fitting.isotonic import isotonic_fit
+from tests.generated import example_count
 from tests.reference import isotonic as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 40 if config.DISABLE_JIT else 150
+EXAMPLES = 40 if config.DISABLE_JIT else example_count(150)
 NUMBERS = st.floats(-100, 100) | st.integers(-3, 3).map(float)
 
 

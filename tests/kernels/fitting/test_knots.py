@@ -13,10 +13,11 @@ from blowfish_fast.measure.strategies.prefix_sums import (
     _between_knots,
     _running_moments,
 )
+from tests.generated import example_count
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 80
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(80)
 
 
 def dense(values, known, knots):

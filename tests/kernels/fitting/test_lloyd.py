@@ -15,11 +15,12 @@ from blowfish_fast.kernels.fitting.lloyd import (
     nearest_clusters,
     squared_distance_total,
 )
+from tests.generated import example_count
 from tests.reference import lloyd as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 60
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(60)
 NONE = np.zeros(0, dtype=np.int64)
 
 

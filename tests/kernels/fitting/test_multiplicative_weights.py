@@ -10,11 +10,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.fitting.multiplicative_weights import multiplicative_update
+from tests.generated import example_count
 from tests.reference import multiplicative_weights as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 60
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(60)
 
 
 @st.composite

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.kernels.fitting.piecewise_fit import piecewise_linear
+from tests.generated import example_count
 from tests.reference import piecewise_fit as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 120
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(120)
 NUMBERS = st.integers(-3, 3).map(float) | st.floats(-10, 10)
 
 

@@ -8,11 +8,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.fitting.isotonic import non_negative_with_totals
+from tests.generated import example_count
 from tests.reference import sum_constrained_fit as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 40 if config.DISABLE_JIT else 200
+EXAMPLES = 40 if config.DISABLE_JIT else example_count(200)
 
 
 @settings(deadline=None, max_examples=EXAMPLES)

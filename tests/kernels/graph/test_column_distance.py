@@ -16,12 +16,13 @@ from blowfish_fast.kernels.graph.column_distance import (
     furthest_in_windows,
     repeated_columns,
 )
+from tests.generated import example_count
 from tests.reference import column_distance as reference
 from tests.reference.range_sensitivity import pairs_within
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 40 if config.DISABLE_JIT else 200
+EXAMPLES = 40 if config.DISABLE_JIT else example_count(200)
 PLENTY = 10**9
 
 

@@ -12,12 +12,13 @@ from blowfish_fast.kernels.graph.constraint_cycles import (
     longest_cycle,
     longest_open_path,
 )
+from tests.generated import example_count
 from tests.reference import constraints as reference
 
 pytestmark = pytest.mark.kernel
 
 NODES = 5 if config.DISABLE_JIT else 7
-EXAMPLES = 20 if config.DISABLE_JIT else 60
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(60)
 
 
 def bits_of(nodes, pairs):

@@ -8,11 +8,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.graph.edge_line_noise import cut_variances
+from tests.generated import example_count
 from tests.reference import cut_variance as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 150
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(150)
 
 
 def runs(queries):

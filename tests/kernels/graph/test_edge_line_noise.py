@@ -8,13 +8,14 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.graph.edge_line_noise import line_energies, line_levels
+from tests.generated import example_count
 from tests.reference import edge_line_noise as reference
 
 from .test_cut_variance import runs
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 150
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(150)
 
 
 @settings(deadline=None, max_examples=EXAMPLES)

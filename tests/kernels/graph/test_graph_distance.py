@@ -17,12 +17,13 @@ from blowfish_fast.kernels.graph.graph_distance import (
     corner_distances,
     pair_distances,
 )
+from tests.generated import example_count
 from tests.reference import graph_distance as reference
 from tests.reference.range_sensitivity import pairs_within
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 40 if config.DISABLE_JIT else 200
+EXAMPLES = 40 if config.DISABLE_JIT else example_count(200)
 
 
 @st.composite

@@ -19,11 +19,12 @@ from blowfish_fast.kernels.graph.graph_tree import (
     sums_to_root,
     top_down_order,
 )
+from tests.generated import example_count
 from tests.reference import graph_tree as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 150
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(150)
 
 
 @st.composite

@@ -8,11 +8,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.kernels.graph import graph_distance as kernels
+from tests.generated import example_count
 from tests.reference import quotient_graph as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 40 if config.DISABLE_JIT else 200
+EXAMPLES = 40 if config.DISABLE_JIT else example_count(200)
 
 
 @settings(max_examples=EXAMPLES)

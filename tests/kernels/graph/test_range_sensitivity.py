@@ -14,11 +14,12 @@ from blowfish_fast.kernels.graph.range_sensitivity import (
     largest_separation,
     range_coverage,
 )
+from tests.generated import example_count
 from tests.reference import range_sensitivity as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 40 if config.DISABLE_JIT else 200
+EXAMPLES = 40 if config.DISABLE_JIT else example_count(200)
 
 
 @st.composite

@@ -12,6 +12,7 @@ from blowfish_fast.kernels.partition.interval_partition import (
     read_partition,
 )
 from blowfish_fast.kernels.window_costs.count_grid import IMPOSSIBLE
+from tests.generated import example_count
 from tests.reference.interval_partition import cheapest, powers_up_to
 
 pytestmark = pytest.mark.kernel
@@ -43,7 +44,7 @@ def as_intervals(costs, cells):
     }
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(st.integers(1, MOST), st.sampled_from([0, 1, 3, 100, 10**15]), st.integers(0))
 def test_equals_the_plain_recursion(cells, largest, seed):
     costs = random_costs(cells, largest, np.random.default_rng(seed))

@@ -24,12 +24,13 @@ from blowfish_fast.kernels.partition.dyadic_partition import (
 )
 from blowfish_fast.kernels.sampling.exponential_choice import total_error
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
+from tests.generated import example_count
 from tests.reference import dyadic_partition as reference
 from tests.reference.exponential_choice import binary_words, borders
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 8 if config.DISABLE_JIT else 40
+EXAMPLES = 8 if config.DISABLE_JIT else example_count(40)
 
 
 def silent(position, count):

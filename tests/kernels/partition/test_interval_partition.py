@@ -17,6 +17,7 @@ from blowfish_fast.kernels.partition.interval_partition import (
 )
 from blowfish_fast.kernels.window_costs import dyadic_costs
 from blowfish_fast.kernels.window_costs.count_grid import partition_grid
+from tests.generated import example_count
 from tests.reference import interval_partition as reference
 from tests.reference.cell_kinds import WHOLE_KINDS, whole_cells
 from tests.reference.window_deviation import deviation
@@ -24,7 +25,7 @@ from tests.reference.window_deviation import deviation
 pytestmark = pytest.mark.kernel
 
 PAPER = np.array([2, 3, 8, 1, 0, 2, 0, 4, 2, 4])
-EXAMPLES = 25 if config.DISABLE_JIT else 60
+EXAMPLES = 25 if config.DISABLE_JIT else example_count(60)
 QUANTILES = st.sampled_from([None, (3, 4), (2, 3)])
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.partition.kd_trees import gain_boxes
+from tests.generated import example_count
 from tests.reference import kd_gain as reference
 
 pytestmark = pytest.mark.kernel
@@ -31,7 +32,7 @@ def corners(boxes):
     st.sampled_from([0.5, 1.4, 3.0]),
     st.integers(0, 30),
 )
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=example_count(80))
 def test_equals_the_definition(shape, seed, variance, price, caution, depth):
     """The bound on what can be gained must not change the result either."""
     generator = np.random.default_rng(seed)

@@ -15,6 +15,7 @@ from blowfish_fast.kernels.partition.kd_trees import (
     median_cuts,
 )
 from blowfish_fast.kernels.space.box_buckets import cells_of_boxes
+from tests.generated import example_count
 from tests.reference import kd_split as reference
 
 pytestmark = pytest.mark.kernel
@@ -36,7 +37,7 @@ def corners(boxes):
     st.floats(0, 4),
     st.integers(0, 12),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 def test_equals_the_definition(shape, seed, mode, level, depth):
     cells = np.random.default_rng(seed).integers(-5, 9, size=shape)
     given_ = {
@@ -78,7 +79,7 @@ def test_the_depth_is_kept():
 
 
 @given(st.lists(st.lists(st.integers(-4, 9), min_size=1, max_size=9), min_size=1))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=example_count(40))
 def test_cuts_are_medians_with_two_parts(boxes):
     edges = np.concatenate([[0], np.cumsum([len(box) for box in boxes])])
     cuts = median_cuts(np.concatenate(boxes), edges)

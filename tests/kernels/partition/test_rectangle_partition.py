@@ -20,13 +20,14 @@ from blowfish_fast.kernels.partition.rectangle_prior import (
 )
 from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.kernels.space.hilbert import hilbert_order
+from tests.generated import example_count
 from tests.reference.rectangle_partition import largest_log_ratio
 
 from .test_rectangle_lattice import stored_law
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 6 if config.DISABLE_JIT else 40
+EXAMPLES = 6 if config.DISABLE_JIT else example_count(40)
 
 
 def drawn_words(seed, size=2**10):

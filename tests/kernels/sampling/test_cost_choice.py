@@ -20,6 +20,7 @@ from blowfish_fast.kernels.sampling.exponential_choice import (
     integer_rate,
     prior_weights,
 )
+from tests.generated import example_count
 from tests.reference.cost_choice import law
 
 pytestmark = pytest.mark.kernel
@@ -31,7 +32,7 @@ def evenly(position, count):
     return places << np.uint64(54)
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(st.fractions(Fraction(1, 10**14), Fraction(10**14)))
 def test_the_integer_rate_is_close_below(rate):
     number, bits = integer_rate(rate)
@@ -43,7 +44,7 @@ def test_the_integer_rate_is_close_below(rate):
         assert rounded >= rate * (1 - Fraction(1, 2**29))
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(
     st.lists(st.integers(-50, 50), min_size=1, max_size=6),
     st.fractions(Fraction(1, 1000), Fraction(3)),

@@ -20,6 +20,7 @@ from blowfish_fast.kernels.sampling.discrete_laplace import (
     subtract_geometric,
 )
 from blowfish_fast.measure.randomness import Randomness
+from tests.generated import example_count
 from tests.reference import discrete_laplace as reference
 
 pytestmark = pytest.mark.kernel
@@ -75,7 +76,7 @@ positive = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(
     first_words=st.lists(
         st.one_of(st.integers(0, 2**64 - 1), st.sampled_from(SPECIAL_WORDS)),

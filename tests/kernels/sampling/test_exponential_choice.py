@@ -22,11 +22,12 @@ from blowfish_fast.kernels.sampling.exponential_choice import (
     total_error,
     weigh_rows,
 )
+from tests.generated import example_count
 from tests.reference import exponential_choice as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 60
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(60)
 ALL_ONES = 2**64 - 1
 
 

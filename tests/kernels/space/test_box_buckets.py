@@ -8,10 +8,11 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.space.box_buckets import boxes_to_pieces, bucket_boxes
+from tests.generated import example_count
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 10 if config.DISABLE_JIT else 60
+EXAMPLES = 10 if config.DISABLE_JIT else example_count(60)
 
 
 def random_boxes(shape, generator, most):

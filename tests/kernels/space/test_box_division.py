@@ -10,11 +10,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.space.box_buckets import cells_of_boxes, divide_boxes
+from tests.generated import example_count
 from tests.reference import box_division as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 80
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(80)
 SHAPES = st.lists(st.integers(1, 7), min_size=1, max_size=3)
 
 

@@ -16,6 +16,7 @@ from blowfish_fast.kernels.space.chosen_records import (
     first_by_tag,
     keyed_tags,
 )
+from tests.generated import example_count
 from tests.reference.chosen_records import kept_rows, tag
 
 pytestmark = [
@@ -63,7 +64,7 @@ def test_tags_of_short_and_long_texts_side_by_side_are_md5():
     assert [f"{int(one):016x}" for one in tags] == wanted
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=example_count(50))
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=1, max_size=40),
     st.integers(1, 5),

@@ -11,11 +11,12 @@ from numba import config
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.space.curve_intervals import rectangle_intervals
 from blowfish_fast.kernels.space.hilbert import hilbert_order
+from tests.generated import example_count
 from tests.reference import curve_intervals as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 25 if config.DISABLE_JIT else 120
+EXAMPLES = 25 if config.DISABLE_JIT else example_count(120)
 
 
 def inverse(order):

@@ -8,11 +8,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.space.grid_boxes import runs_to_boxes
+from tests.generated import example_count
 from tests.reference import grid_boxes as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 100
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(100)
 SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple)
 
 

@@ -10,12 +10,13 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.space.hilbert import NO_STEP, hilbert_order, step_directions
+from tests.generated import example_count
 from tests.reference import hilbert as reference
 from tests.reference.curve_intervals import snake_order, zigzag_order
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 80
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(80)
 LARGE = (
     [(30, 41), (3, 100), (100, 6)]
     if config.DISABLE_JIT

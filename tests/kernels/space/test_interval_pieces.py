@@ -16,11 +16,12 @@ from blowfish_fast.kernels.space.interval_pieces import (
     intervals_to_pieces,
     ranges_to_fractions,
 )
+from tests.generated import example_count
 from tests.reference import interval_pieces as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 40 if config.DISABLE_JIT else 200
+EXAMPLES = 40 if config.DISABLE_JIT else example_count(200)
 SHAPES = {
     "cells": st.integers(1, 60),
     "cut": st.sampled_from([0.0, 0.1, 0.4, 1.0]),

@@ -8,11 +8,12 @@ from hypothesis.extra import numpy as hnp
 from numba import config
 
 from blowfish_fast.kernels.space.summed_area import largest_rectangle_sum
+from tests.generated import example_count
 from tests.reference import largest_rectangle as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 25 if config.DISABLE_JIT else 100
+EXAMPLES = 25 if config.DISABLE_JIT else example_count(100)
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, max_side=6)
 
 

@@ -16,6 +16,7 @@ from blowfish_fast.kernels.space.record_cells import (
     count_into,
     edge_guide,
 )
+from tests.generated import example_count
 from tests.reference.record_cells import cell_of
 
 pytestmark = pytest.mark.kernel
@@ -27,7 +28,7 @@ EDGES = st.lists(st.one_of(SMALL, NUMBERS), min_size=2, max_size=12, unique=True
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=example_count(100))
 @given(
     EDGES.filter(lambda edges: edges.size > 1),
     st.lists(st.one_of(SMALL, st.floats()), max_size=20),

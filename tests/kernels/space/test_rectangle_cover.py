@@ -15,11 +15,12 @@ from blowfish_fast.kernels.space.summed_area import (
     box_coverage,
     largest_box_separation,
 )
+from tests.generated import example_count
 from tests.reference import rectangle_cover as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 100
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(100)
 
 
 @st.composite

@@ -13,11 +13,12 @@ from blowfish_fast.kernels.space.summed_area import (
     rectangle_sums,
     summed_area_table,
 )
+from tests.generated import example_count
 from tests.reference import summed_area as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 25 if config.DISABLE_JIT else 100
+EXAMPLES = 25 if config.DISABLE_JIT else example_count(100)
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, max_side=5)
 COUNTS = hnp.arrays(np.int64, SHAPES, elements=st.integers(-50, 50))
 

@@ -16,11 +16,12 @@ from blowfish_fast.kernels.transform.fourier_rows import (
     heaviest_column,
     largest_turn,
 )
+from tests.generated import example_count
 from tests.reference import fourier_rows as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 40
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(40)
 
 
 @settings(max_examples=EXAMPLES)

@@ -12,12 +12,13 @@ from blowfish_fast.kernels.transform.haar_spread import (
     haar_total_variance,
     most_rows,
 )
+from tests.generated import example_count
 from tests.reference.grid_boxes import written_out
 from tests.reference.haar_spread import haar_spread
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 60
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(60)
 SHAPES = st.one_of(
     st.tuples(st.integers(1, 40)),
     st.lists(st.integers(1, 7), min_size=2, max_size=3).map(tuple),

@@ -8,11 +8,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.transform import haar_transform as haar
+from tests.generated import example_count
 from tests.reference import haar_transform as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 60
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(60)
 SHAPES = st.one_of(
     st.tuples(st.integers(1, 40)),
     st.tuples(st.integers(1, 9), st.integers(1, 9)),

@@ -18,12 +18,13 @@ from blowfish_fast.kernels.tree.block_spread import (
     range_cuts,
 )
 from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
+from tests.generated import example_count
 from tests.reference import ordered_hierarchy as reference
 from tests.reference.hierarchy_problems import problems
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 25 if config.DISABLE_JIT else 120
+EXAMPLES = 25 if config.DISABLE_JIT else example_count(120)
 
 
 def queries_of(cuts, cells):

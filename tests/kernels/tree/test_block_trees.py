@@ -11,11 +11,12 @@ from numba import config
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.block_trees import trees_over_blocks, worst_block_move
 from blowfish_fast.kernels.tree.fit import tree_fit
+from tests.generated import example_count
 from tests.reference import ordered_hierarchy as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 120
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(120)
 
 
 @st.composite

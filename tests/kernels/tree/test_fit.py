@@ -14,12 +14,13 @@ from blowfish_fast.kernels.tree.shape import (
     tree_of_parents,
     tree_totals,
 )
+from tests.generated import example_count
 from tests.reference import tree_inference as reference
 from tests.reference import trees
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 150
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(150)
 BRANCHINGS = st.sampled_from([2, 3, 4, 8, 64])
 LEAVES = st.integers(1, 40)
 SEEDS = st.integers(0, 2**32 - 1)

@@ -17,13 +17,14 @@ from blowfish_fast.kernels.tree.moments import (
 from blowfish_fast.kernels.tree.shape import regular_tree, tree_levels, tree_of_parents
 from blowfish_fast.kernels.tree.spread import tree_spread_pieces
 from blowfish_fast.workloads import AllRanges, Identity, Linear, Prefixes, Total
+from tests.generated import example_count
 from tests.reference import tree_moments as reference
 from tests.reference.forms import dense_workload
 from tests.reference.trees import random_parents
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 40 if config.DISABLE_JIT else 200
+EXAMPLES = 40 if config.DISABLE_JIT else example_count(200)
 
 
 @settings(deadline=None, max_examples=EXAMPLES)

@@ -14,11 +14,12 @@ from blowfish_fast.kernels.tree.shape import (
     renumber_nodes,
     tree_of_parents,
 )
+from tests.generated import example_count
 from tests.reference import trees as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 80
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(80)
 TREES = {"leaves": st.integers(1, 30), "seed": st.integers(0, 2**32 - 1)}
 trees = st.tuples(st.integers(1, 60), st.integers(2, 9))
 

@@ -17,12 +17,13 @@ from blowfish_fast.kernels.tree.paths import (
     within_reach,
 )
 from blowfish_fast.kernels.tree.shape import regular_tree, tree_of_parents
+from tests.generated import example_count
 from tests.reference import tree_paths as reference
 from tests.reference.trees import leaf_sets, random_parents
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 250
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(250)
 TREES = {"leaves": st.integers(1, 24), "seed": st.integers(0, 2**32 - 1)}
 
 

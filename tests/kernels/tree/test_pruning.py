@@ -10,11 +10,12 @@ from numba import config
 
 from blowfish_fast.kernels.tree.fit import pruned_leaves
 from blowfish_fast.kernels.tree.shape import tree_of_parents
+from tests.generated import example_count
 from tests.reference.trees import leaf_sets, random_parents
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 80
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(80)
 
 
 @settings(deadline=None, max_examples=EXAMPLES)

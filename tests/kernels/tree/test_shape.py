@@ -21,17 +21,18 @@ from blowfish_fast.kernels.tree.shape import (
     tree_totals,
     weights_from_shares,
 )
+from tests.generated import example_count
 from tests.reference import trees as reference
 from tests.reference.greedy_weights import node_rows, path_sums
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 80
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(80)
 TREES = {"leaves": st.integers(1, 30), "seed": st.integers(0, 2**32 - 1)}
 trees = st.tuples(st.integers(1, 60), st.integers(2, 9))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(trees)
 def test_levels_shrink_by_the_branching_down_to_the_root(tree):
     leaves, branching = tree
@@ -66,7 +67,7 @@ def test_a_shift_divides_by_powers_of_two_only(branching):
         assert np.log2(branching) % 1 != 0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(trees, st.integers(0, 2**32 - 1))
 def test_weights_add_up_to_one_along_every_path(tree, seed):
     leaves, branching = tree
@@ -87,7 +88,7 @@ def test_shares_of_a_pruned_tree_are_one_below_the_pruned_node():
     np.testing.assert_allclose(shares, [1, 1, 1, 1, 1, 2 / 3, 0.25])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(trees)
 def test_a_regular_tree_is_the_tree_of_its_parents(tree):
     regular = regular_tree(*tree)

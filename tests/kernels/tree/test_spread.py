@@ -13,13 +13,14 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.fit import tree_fit
 from blowfish_fast.kernels.tree.shape import regular_tree, tree_levels, tree_of_parents
 from blowfish_fast.kernels.tree.spread import tree_spread_pieces, tree_spread_ranges
+from tests.generated import example_count
 from tests.reference import tree_spread as reference
 from tests.reference import trees
 from tests.reference.tree_inference import node_rows
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 150
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(150)
 TREES = {
     "leaves": st.integers(1, 40),
     "branching": st.sampled_from([2, 3, 4, 8, 64]),

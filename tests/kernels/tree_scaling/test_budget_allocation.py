@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.kernels.tree_scaling.budget_shares import allocate_budget
+from tests.generated import example_count
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 80
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(80)
 
 
 def wants_below(parents, growth, node):

@@ -15,6 +15,7 @@ from blowfish_fast.kernels.tree_scaling.budget_shares import (
     scaling_from_shares,
     squared_weights,
 )
+from tests.generated import example_count
 
 pytestmark = pytest.mark.kernel
 
@@ -25,7 +26,7 @@ def local_error(share, error, variance, residual):
     return (error + residual * odds) / (1.0 + variance * odds) / (1.0 - share) ** 2
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=example_count(150))
 @given(st.floats(1e-6, 1e6), st.floats(1.0, 1e5), st.floats(-9.0, -0.01), st.booleans())
 def test_no_other_share_does_better(error, variance, exponent, near_one):
     # The residual lies between nothing and all of `variance * error`.
@@ -38,7 +39,7 @@ def test_no_other_share_does_better(error, variance, exponent, near_one):
     assert local_error(share, error, variance, residual) <= least * (1.0 + 1e-9)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=example_count(100))
 @given(st.floats(1.0, 1e4), st.floats(-6.0, 0.0))
 def test_equals_the_best_root_of_the_slope(variance, exponent):
     residual = 10.0**exponent * variance

@@ -12,13 +12,14 @@ from blowfish_fast.kernels.tree.shape import tree_levels, weights_from_shares
 from blowfish_fast.kernels.tree_scaling.budget_shares import regular_levels
 from blowfish_fast.kernels.tree_scaling.gradients import error_gradients
 from blowfish_fast.kernels.tree_scaling.range_queries import sorted_ranges
+from tests.generated import example_count
 from tests.reference.greedy_weights import inverse_information, node_rows, range_rows
 
 from .test_greedy_weights import fan_outs, ranges
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 100
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(100)
 
 
 def view(queries, fan_out, weights, floor, root_exact):

@@ -15,6 +15,7 @@ from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling,
     greedy_scaling_fractions,
 )
+from tests.generated import example_count
 from tests.reference.greedy_weights import (
     dense_scaling,
     inverse_information,
@@ -26,7 +27,7 @@ from tests.reference.greedy_weights import (
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 120
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(120)
 FRACTIONS = (1.0, 1.0, 0.5, 1 / 3, 0.0)
 
 

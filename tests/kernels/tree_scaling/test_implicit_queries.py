@@ -15,11 +15,12 @@ from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling_pieces,
 )
 from blowfish_fast.kernels.tree_scaling.implicit_queries import KINDS
+from tests.generated import example_count
 from tests.reference.greedy_weights import cell_rows, dense_scaling, path_sums
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 120
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(120)
 
 
 def enumerate_kind(kind, edges):

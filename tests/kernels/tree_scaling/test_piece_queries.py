@@ -15,11 +15,12 @@ from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling_fractions,
     greedy_scaling_pieces,
 )
+from tests.generated import example_count
 from tests.reference.greedy_weights import dense_scaling, path_sums, piece_rows
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 120
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(120)
 VALUES = (1.0, 1.0, 0.5, -1.0, 0.25, 0.0, 3.0)
 
 

@@ -18,13 +18,14 @@ from blowfish_fast.kernels.tree_scaling.square_root_weights import (
     design_pieces,
     design_ranges,
 )
+from tests.generated import example_count
 from tests.reference.greedy_weights import piece_rows, range_rows, squared_error
 
 from .test_greedy_weights import fan_outs, ranges
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 10 if config.DISABLE_JIT else 60
+EXAMPLES = 10 if config.DISABLE_JIT else example_count(60)
 
 
 def error_of(rows, weights, fan_out, root_exact):
@@ -120,7 +121,7 @@ def test_pieces_and_ranges_are_tuned_alike(queries, fan_out, root_exact):
     np.testing.assert_array_equal(piece_rows(*pieces, leaves), rows)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=example_count(200))
 @given(st.floats(1e-6, 1e6), st.floats(1e-3, 1e4), st.floats(0, 1))
 def test_the_closed_form_is_the_least_on_a_grid(error, variance, kept):
     residual = error * variance * kept

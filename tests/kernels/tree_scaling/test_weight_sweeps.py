@@ -18,6 +18,7 @@ from blowfish_fast.kernels.tree_scaling.weight_sweeps import (
     refine_scaling,
     tune_ranges,
 )
+from tests.generated import example_count
 from tests.reference.greedy_weights import path_sums, range_rows, squared_error
 
 from .test_gradients import some_weights
@@ -25,7 +26,7 @@ from .test_greedy_weights import fan_outs, random_ranges, ranges
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 10 if config.DISABLE_JIT else 60
+EXAMPLES = 10 if config.DISABLE_JIT else example_count(60)
 
 
 def declared_error(queries, weights, fan_out, root_exact=False):
@@ -46,7 +47,7 @@ def swept(monkeypatch, sweeps, *queries, **options):
     return refine_scaling(*queries, **options)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=example_count(150))
 @given(
     st.floats(-6.0, 6.0),
     st.sampled_from((0.0, 1e-3, 0.3, 10.0)),

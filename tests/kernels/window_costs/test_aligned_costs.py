@@ -11,11 +11,12 @@ from blowfish_fast.kernels.window_costs.rectangle_costs import (
     count_cap,
     dyadic_quantile_costs,
 )
+from tests.generated import example_count
 from tests.reference import aligned_costs as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 200
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(200)
 QUANTILES = st.sampled_from([(3, 4), (1, 2), (7, 10), (1, 5), (99, 100), (2, 4)])
 COUNTS = st.one_of(
     st.lists(st.integers(0, 4), min_size=1, max_size=40),

@@ -19,13 +19,14 @@ from blowfish_fast.kernels.window_costs.all_intervals import (
 )
 from blowfish_fast.kernels.window_costs.count_grid import partition_grid
 from blowfish_fast.kernels.window_costs.moving_pointer import dense_ranks
+from tests.generated import example_count
 from tests.reference import interval_partition as reference
 from tests.reference.cell_kinds import WHOLE_KINDS, jumping_mean, whole_cells
 
 pytestmark = pytest.mark.kernel
 
 PAPER = np.array([2, 3, 8, 1, 0, 2, 0, 4, 2, 4])
-EXAMPLES = 20 if config.DISABLE_JIT else 50
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(50)
 QUANTILES = st.sampled_from([None, (3, 4), (2, 3), (0, 1), (1, 1)])
 
 

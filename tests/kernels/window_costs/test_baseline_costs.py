@@ -20,11 +20,12 @@ from blowfish_fast.kernels.window_costs.baseline_costs import (
     split_table,
     sweep_clusters,
 )
+from tests.generated import example_count
 from tests.reference import bisection_costs as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 80
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(80)
 COUNTS = st.one_of(st.integers(0, 9), st.integers(0, 2**40))
 
 

@@ -10,11 +10,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.window_costs.sorted_groups import merge_buckets
+from tests.generated import example_count
 from tests.reference import bucket_merge as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 20 if config.DISABLE_JIT else 100
+EXAMPLES = 20 if config.DISABLE_JIT else example_count(100)
 
 
 @settings(max_examples=EXAMPLES)

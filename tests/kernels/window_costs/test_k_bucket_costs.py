@@ -14,11 +14,12 @@ from blowfish_fast.kernels.window_costs.baseline_costs import (
     bucket_errors,
     squares_grid,
 )
+from tests.generated import example_count
 from tests.reference import k_bucket_costs as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 50
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(50)
 
 
 @st.composite

@@ -14,11 +14,12 @@ from blowfish_fast.kernels.window_costs.rectangle_costs import (
     dyadic_quantile_costs,
     dyadic_rectangle_costs,
 )
+from tests.generated import example_count
 from tests.reference import rectangle_costs as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 15 if config.DISABLE_JIT else 80
+EXAMPLES = 15 if config.DISABLE_JIT else example_count(80)
 QUANTILES = st.sampled_from([(3, 4), (1, 2), (7, 10), (1, 5), (99, 100)])
 SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 9))
 

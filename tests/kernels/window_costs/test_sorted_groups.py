@@ -10,16 +10,17 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.window_costs.sorted_groups import group_sorted, group_squares
+from tests.generated import example_count
 from tests.reference import sorted_groups as reference
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 40 if config.DISABLE_JIT else 200
+EXAMPLES = 40 if config.DISABLE_JIT else example_count(200)
 VALUES = st.integers(1, 60).flatmap(
     lambda top: st.lists(st.integers(-3, top), min_size=1, max_size=24).map(sorted)
 )
 PRICES = st.integers(0, 40).map(lambda quarters: quarters / 4)
-SQUARES = 30 if config.DISABLE_JIT else 150
+SQUARES = 30 if config.DISABLE_JIT else example_count(150)
 COSTS = st.sampled_from([0, 0.5, 3, 40, 900])
 
 

@@ -13,12 +13,13 @@ from numba import config
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.kernels.window_costs import window_matching
 from blowfish_fast.kernels.window_costs.window_matching import window_mates
+from tests.generated import example_count
 from tests.reference import window_matching as reference
 from tests.reference.interval_partition import hashed_words
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 120
+EXAMPLES = 30 if config.DISABLE_JIT else example_count(120)
 
 
 @st.composite

@@ -9,12 +9,13 @@ from blowfish_fast import Domain, policies, workloads
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.sensitivity import columns as column_sensitivity
 from blowfish_fast.measure.sensitivity.policy import sensitivity
+from tests.generated import example_count
 from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs
 from tests.reference import policy_sensitivity as reference
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(st.data())
 def test_columns_equal_the_dense_matrix(data):
     domain = data.draw(st.sampled_from([Domain(6), Domain((2, 3))]))
@@ -27,7 +28,7 @@ def test_columns_equal_the_dense_matrix(data):
     np.testing.assert_allclose(columns.lengths(), np.abs(dense).sum(axis=0))
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(examples.any_policy(), st.data(), st.sampled_from([0, 4, 30]))
 def test_a_small_budget_never_goes_below_the_truth(policy, data, budget):
     cells = policy.domain.size
@@ -91,7 +92,7 @@ def brute(policy, workload):
     return reference.sensitivity(edges, reference.rows(workload))
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(examples.on_a_grid(), st.data())
 def test_rectangles_equal_the_definition(policy, data):
     workload = data.draw(examples.rectangles_over(policy.domain))
@@ -115,7 +116,7 @@ def test_parts_of_cells_that_cancel_leave_what_they_are_rounded_by(part):
         assert found == expected
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(examples.on_a_grid(), st.data(), st.sampled_from([0, 40, 300]))
 def test_small_budgets_never_go_below_the_truth(policy, data, budget):
     workload = data.draw(examples.rectangles_over(policy.domain))

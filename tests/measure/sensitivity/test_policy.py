@@ -21,6 +21,7 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.measure.sensitivity import policy as policy_sensitivity
 from blowfish_fast.measure.sensitivity.policy import Sensitivity, sensitivity
+from tests.generated import example_count
 from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs
 from tests.reference import policy_sensitivity as reference
@@ -43,7 +44,7 @@ def agrees(found: Sensitivity, edges, rows) -> bool:
     return above and (close or not found.exact)
 
 
-@settings(max_examples=600)
+@settings(max_examples=example_count(600))
 @given(examples.any_policy(), st.data())
 def test_every_pair_equals_the_maximum_over_all_edges(policy, data):
     workload = data.draw(examples.any_workload(policy.domain))
@@ -54,7 +55,7 @@ def test_every_pair_equals_the_maximum_over_all_edges(policy, data):
     assert found.how
 
 
-@settings(max_examples=250)
+@settings(max_examples=example_count(250))
 @given(examples.any_policy(), st.data())
 def test_quotient_policies_have_exact_sensitivities_too(policy, data):
     quotient = policy.project(data.draw(examples.bins_over(policy.domain)))
@@ -65,7 +66,7 @@ def test_quotient_policies_have_exact_sensitivities_too(policy, data):
     assert agrees(found, edges, reference.rows(workload))
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(examples.any_policy(), st.data())
 def test_projection_keeps_the_sensitivity_of_supported_queries(policy, data):
     labels = data.draw(examples.bins_over(policy.domain))
@@ -77,7 +78,7 @@ def test_projection_keeps_the_sensitivity_of_supported_queries(policy, data):
     assert sensitivity(policy, fine) == pytest.approx(on_bins, rel=1e-12)
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(st.integers(2, 8), st.data())
 def test_more_edges_never_lower_the_sensitivity(cells, data):
     domain = Domain(cells)
@@ -238,7 +239,7 @@ def test_workloads_of_other_kinds_are_read_through_their_form():
     assert sensitivity(even, Gaps(line)) == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(examples.on_a_line() | examples.by_value(), st.integers(0, 2**32 - 1))
 def test_p6_the_sweep_equals_brute_force(policy, seed):
     ranges = workloads.Ranges.random(policy.domain, 12, rng=seed)
@@ -263,7 +264,7 @@ def test_p6_the_sweep_equals_brute_force_on_a_longer_line(theta):
     assert sensitivity(policy, ranges) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.integers(2, 14).flatmap(examples.block_labels))
 def test_scattered_blocks_find_the_length_nearest_to_half(labels):
     cells = len(labels)

@@ -11,6 +11,7 @@ from scipy import sparse
 import blowfish_fast as bf
 from blowfish_fast.measure.sensitivity import policy as squares
 from blowfish_fast.measure.sensitivity.policy import worst_moves
+from tests.generated import example_count
 from tests.reference.policy_examples import on_a_line
 
 
@@ -30,7 +31,7 @@ def matrices(cells, values):
     return st.lists(row, min_size=1, max_size=4).map(np.array)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=example_count(80))
 @given(st.data(), on_a_line())
 def test_few_edges_are_priced_as_defined(data, policy):
     matrix = data.draw(matrices(policy.domain.size, [0, 0, 1, 1, 2, -3]))
@@ -43,7 +44,7 @@ def test_few_edges_are_priced_as_defined(data, policy):
     assert found == by_definition(matrix, weights, policy)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(st.data(), on_a_line())
 def test_where_edges_are_not_listed_the_price_is_never_too_low(data, policy):
     matrix = data.draw(matrices(policy.domain.size, [0, 1, 2, -3]))

@@ -52,6 +52,7 @@ def test_thresholds_are_whole_and_at_least_one(threshold, most):
         CellsAbove(4, threshold, most)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", BOTH, ids=lambda one: one.currency)
 @pytest.mark.parametrize("counts", [[0, 2, 0, 1], [0, 0, 0, 0], [9, 1, 3, 2]], ids=str)
 def test_lists_follow_their_law(counts, budget):

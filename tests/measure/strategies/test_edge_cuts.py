@@ -17,6 +17,7 @@ from blowfish_fast.measure.strategies.edge_cuts import (
     cut_variance,
 )
 from blowfish_fast.workloads import Pieces
+from tests.generated import example_count
 from tests.reference import cut_variance as reference
 from tests.reference.forms import dense_form
 from tests.reference.policy_examples import on_a_line
@@ -52,7 +53,7 @@ def test_closed_forms_equal_the_listed_queries(kind, heads, tails):
     assert cut_variance(listed, 4, heads, tails, noise[0]) == pytest.approx(total)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(on_a_line())
 def test_edge_noise_over_single_cells_agrees(policy):
     strategy = EdgeNoise.under(policy)

@@ -21,6 +21,7 @@ from blowfish_fast.measure.strategies.error_statistics import (
     ramp_edges,
     whole_answers,
 )
+from tests.generated import example_count
 
 LINE = bf.Domain(4)
 POLICIES = {
@@ -98,7 +99,7 @@ def test_public_answers_do_not_move():
     assert exact.cost(POLICIES["full"], scales) == 0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(st.lists(st.integers(0, 50), min_size=4, max_size=4), st.integers(0, 2**30))
 def test_statistics_equal_their_definitions(counts, seed):
     rng, counts = np.random.default_rng(seed), np.array(counts)

@@ -16,6 +16,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, InputError, IntervalError, SizeError
 from blowfish_fast.measure.strategies import Explicit
 from blowfish_fast.measure.strategies import explicit as explicit_module
+from tests.generated import example_count
 from tests.reference.draws import spread_by_draws
 from tests.reference.policy_examples import any_policy
 from tests.reference.spread import assert_same_spread
@@ -36,7 +37,7 @@ def worst(matrix, weights, policy):
     return found
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=example_count(80))
 @given(any_policy(), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_the_worst_edge_and_exact_rows_equal_the_definition(policy, rows, shuffler):
     cells = policy.domain.size

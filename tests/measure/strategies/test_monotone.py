@@ -268,6 +268,7 @@ def workloads(domain):
         yield bf.workloads.Rectangles.random(domain, 20, rng=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["line", "grid"])
 def test_predicted_errors_never_grow_under_an_implied_policy(family):
     domain = FAMILIES[family][0].domain

@@ -14,6 +14,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, EpsilonError, InputError, SizeError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.strategies import SpanningTree
+from tests.generated import example_count
 from tests.reference.draws import spread_by_draws
 from tests.reference.policy_examples import any_policy
 from tests.reference.spread import assert_same_spread
@@ -40,7 +41,7 @@ def price_of(strategy, policy, scales):
     return max((edge_cost(measured, *edge) for edge in edges), default=Fraction(0))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=example_count(80))
 @given(any_policy())
 def test_the_worst_edge_is_exact_for_every_policy(policy):
     strategy = SpanningTree.under(policy)

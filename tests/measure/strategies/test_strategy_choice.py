@@ -23,13 +23,14 @@ from blowfish_fast.measure.strategies.strategy_choice import (
     mean_difference_size,
     predicted_variance,
 )
+from tests.generated import example_count
 from tests.reference.draws import spread_by_draws
 from tests.reference.policy_examples import on_a_line
 
 EPSILON = Fraction(1, 2)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(on_a_line())
 def test_every_prediction_equals_the_definition(policy):
     cells = Buckets.single_cells(policy.domain.size)

@@ -79,6 +79,7 @@ def test_the_whole_as_one_box_is_not_counted_again():
     assert exact.estimate.sum() == pytest.approx((COUNTS // 30).sum())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fewest_parts", [4, 1])
 def test_a_second_level_that_reads_exact_counts_is_caught(monkeypatch, fewest_parts):
     """Planted: the finer grid follows true counts of the coarse boxes."""

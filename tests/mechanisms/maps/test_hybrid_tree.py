@@ -55,6 +55,7 @@ def test_medians_and_counts_share_epsilon():
     assert audit_invariants(mechanism, COUNTS) == []
 
 
+@pytest.mark.long
 def test_nearly_exact_medians_are_caught(monkeypatch):
     """Planted: a rate a hundred times too high, which the walk sees in the choice."""
     task = AuditTask("mechanism", "hybrid_tree", 4, "add_remove")

@@ -18,6 +18,7 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import (
     MatchingPairs,
     cheapest_mates,
 )
+from tests.generated import example_count
 from tests.reference import matching_pairs as reference
 
 # The counts of the DAWA paper.
@@ -44,14 +45,14 @@ def problems(draw):
     }
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(problems())
 def test_is_the_first_of_the_cheapest(problem):
     # Small numbers tie most of the time: the fixed order decides.
     assert mates_of(*problem) == reference.cheapest(*problem)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(problems(), st.randoms())
 def test_does_not_depend_on_the_order_of_the_candidates(problem, random):
     alone, paired = problem
@@ -88,7 +89,7 @@ def sorted_cost(counts, price):
     return sum(price + int(values[last] - values[first]) for first, last in ends)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=14), st.integers(0, 12))
 def test_m1_without_noise_pairs_of_sorted_counts_are_best(counts, price):
     alone, paired = all_pairs(counts, price)

@@ -16,6 +16,7 @@ from blowfish_fast.kernels.window_costs.sorted_groups import group_sorted
 from blowfish_fast.measure.selectors.partitions import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.matching_pairs import pair_deviations
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph
+from tests.generated import example_count
 from tests.reference.window_matching import deviation
 
 from .choosing import chosen
@@ -52,7 +53,7 @@ def test_buckets_of_different_sizes_get_the_noise_of_the_worst_pair(partition):
     assert noise.single * step < Fraction(8, 5) + step
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.integers(1, 5)), min_size=2, max_size=2),
     st.integers(-6, 0),

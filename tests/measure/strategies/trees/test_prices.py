@@ -22,6 +22,7 @@ from blowfish_fast.policies import (
     Product,
     Threshold,
 )
+from tests.generated import example_count
 from tests.reference import tree_paths as reference
 from tests.reference.trees import leaf_sets, random_parents
 
@@ -88,7 +89,7 @@ def grid_policies(rng, domain):
     ]
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=example_count(250))
 @given(cells=st.integers(1, 14), seed=SEEDS)
 def test_prices_on_a_line_equal_enumeration(cells, seed):
     rng = np.random.default_rng(seed)
@@ -98,7 +99,7 @@ def test_prices_on_a_line_equal_enumeration(cells, seed):
         assert worst_edge(rates, tree, policy) == expected, policy
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=example_count(400))
 @given(
     shape=st.sampled_from([(3, 4), (2, 7), (4, 4), (1, 5), (2, 2, 3), (5, 1, 2)]),
     seed=SEEDS,
@@ -113,7 +114,7 @@ def test_prices_on_grids_along_any_curve_equal_enumeration(shape, seed):
         assert worst_edge(rates, tree, policy.project(curve)) == expected, policy
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=example_count(120))
 @given(shape=st.sampled_from([(13,), (3, 4), (2, 2, 3)]), seed=SEEDS)
 def test_prices_through_buckets_equal_enumeration(shape, seed):
     rng = np.random.default_rng(seed)
