@@ -22,6 +22,7 @@ import importlib.util
 import json
 import math
 import re
+import statistics
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -65,6 +66,7 @@ def figures() -> dict[str, str]:
         **_coverage_figures(),
         **_wide_figures(),
         **_cells_figures(),
+        **_spikes_figures(),
     }
 
 
@@ -358,6 +360,48 @@ def _cells_figures() -> dict[str, str]:
                     f"{float(row['ratio']):.3f} ± {float(row['error']):.3f}",
                     *(f"{float(row[name]):.3g}" for name in ("least_cost", "sibling")),
                     f"{float(row['bare_ratio']):.2f}",
+                )
+                for row in rows
+            ],
+        ),
+    }
+
+
+def _spikes_figures() -> dict[str, str]:
+    """Return errors of single cells after a test for spikes."""
+    rows = _rows(CELLS / "spikes.csv")
+    means = {}
+    for name, kind in (
+        ("anew", "generated anew"),
+        ("siblings", "siblings"),
+        ("given", "chosen on"),
+    ):
+        some = [row for row in rows if row["kind"] == kind]
+        for over in ("before", "sibling"):
+            ratios = [float(row["default"]) / float(row[over]) for row in some]
+            place = ratios.index(max(ratios))
+            logs = [math.log(ratio) for ratio in ratios]
+            means[f"spikes.{name}_over_{over}"] = f"{_mean(ratios):.2f}"
+            means[f"spikes.{name}_over_{over}_error"] = (
+                f"{statistics.pstdev(logs) / math.sqrt(len(logs)):.2f}"
+            )
+            means[f"spikes.{name}_over_{over}_worst"] = f"{max(ratios):.2f}"
+            means[f"spikes.{name}_over_{over}_worst_line"] = (
+                f"{some[place]['set']} at {some[place]['epsilon']}"
+            )
+    heads = ("set", "kind", "epsilon", "single cells", "default", "before", "ratio")
+    return {
+        **means,
+        "spikes.table": _table(
+            (*heads, "best sibling", "over it"),
+            [
+                (
+                    *(row["set"], row["kind"], row["epsilon"]),
+                    f"{float(row['kept']):.0%}",
+                    *(f"{float(row[name]):.3g}" for name in ("default", "before")),
+                    f"{float(row['ratio']):.3f} ± {float(row['error']):.3f}",
+                    f"{float(row['sibling']):.3g}",
+                    f"{float(row['default']) / float(row['sibling']):.2f}",
                 )
                 for row in rows
             ],

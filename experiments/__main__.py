@@ -18,6 +18,7 @@ python -m experiments wide --trials 3               docs/data/wide: 2^60 cells
 python -m experiments wide-coverage                 docs/data/coverage/wide.csv
 python -m experiments clustered --trials 5          docs/data/wide/clustered.csv
 python -m experiments runs --data FOLDER            docs/data/cells/runs.csv
+python -m experiments spikes --data FOLDER          docs/data/cells/spikes.csv
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from blowfish_fast.errors import BlowfishError
 
 from .answer_coverage import write_answers
 from .cells_in_runs import write_runs
+from .cells_of_spikes import write_spikes
 from .certified_widths import width_report
 from .chosen_tables import chosen_report
 from .clustered_lines import write_clustered
@@ -54,6 +56,7 @@ SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 SHARPNESS, SIBLINGS, WEAKER = "sharpness", "siblings", "weaker"
 SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
 WIDE_COVERAGE, CLUSTERED, RUNS = "wide-coverage", "clustered", "runs"
+SPIKES = "spikes"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -68,7 +71,7 @@ def reproduce(
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
             '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen", '
-            '"runs".',
+            '"runs", "spikes".',
             show_default=False,
         ),
     ],
@@ -166,6 +169,10 @@ def reproduce(
     if name == RUNS:
         for fitted in write_runs(data, trials or 10):
             show(str(fitted))
+        return
+    if name == SPIKES:
+        for tested in write_spikes(data, trials or 8):
+            show(str(tested))
         return
     if name == WIDE_COVERAGE:
         lines = write_wide_coverage(trials=trials or 40)

@@ -30,6 +30,7 @@ from blowfish_fast.measure.selectors.selections import (
     Medians,
     RoughnessTest,
     ScatterTest,
+    SpikeTest,
     WorstQuery,
 )
 from blowfish_fast.measure.selectors.worst_table import TableChoices, WorstTable
@@ -485,10 +486,16 @@ SELECTIONS: dict[str, Callable[[Policy], Any]] = {
     "roughness": lambda policy: RoughnessTest(
         [1.0] * policy.domain.size.bit_length(), price=1.0, steps=(0.3, 0.8)
     ),
+    "spikes": lambda policy: SpikeTest(
+        [1.0] * policy.domain.size.bit_length(),
+        price=1.0,
+        largest=2,
+        steps=(-0.5, 0.2),
+    ),
 }
 """Private choices that are not partitions, by name."""
 
-ATTRIBUTES = {"scatter": 2, "roughness": 1}
+ATTRIBUTES = {"scatter": 2, "roughness": 1, "spikes": 1}
 """Choices that are made on so many attributes alone."""
 
 

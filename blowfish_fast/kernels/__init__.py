@@ -61,6 +61,7 @@ __getattr__, __dir__, __all__ = attach(
         "fitting.lloyd": "assigned_totals cell_positions cluster_totals "
         "nearest_clusters squared_distance_total",
         "fitting.piecewise_fit": "knot_heights piecewise_linear",
+        "fitting.posterior_mean": "median_cells",
         "fitting.record_exchange": "exchange_records",
         "graph.column_distance": "column_lengths furthest_in_pairs "
         "furthest_in_windows repeated_columns",

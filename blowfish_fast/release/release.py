@@ -177,7 +177,7 @@ class HistogramRelease(Tabular, Release):
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query. Free: it reads the estimate only."""
         self._check(workload)
-        of_cells = self.details.get("fit") in ("shrink", "runs")
+        of_cells = self.details.get("fit") in ("shrink", "runs", "medians")
         if of_cells and workload.mean_cells() > 1.0:
             warnings.warn(
                 "sums of cells that were fitted one by one are less accurate "

@@ -94,7 +94,7 @@ def test_short_lines_maps_and_totals_are_not_looked_at():
 )
 def test_cells_have_bounds_of_their_own(policy, name, grade):
     # Steps of two cells: half as many buckets as cells, each of them certain.
-    counts = {**LINES, "steps": 30_000 * (AT // 2 % 2)}[name]
+    counts = {**LINES, "steps": 9_000 + 30_000 * (AT // 2 % 2)}[name]
     asked = bf.workloads.Identity(LINE)
     release = bf.Dawa(policy(LINE), asked, epsilon=1).release(counts, rng=1)
     assert release.details["roughness"] == grade
@@ -187,3 +187,103 @@ def test_costs_are_freed_where_no_choice_follows(monkeypatch):
     mechanism = bf.Dawa(bf.policies.AddRemove(LINE), ASKED, epsilon=1)
     mechanism.release(LINES["rugged"], rng=1)
     assert held == [None]
+
+
+CELLS = bf.workloads.Identity(LINE)
+LOOK = Fraction(20, 1024)
+SPIKES = {
+    "spikes": np.where(AT % 16 == 5, 4_000, 0),
+    "few spikes": np.where(AT % 171 == 77, 900, 0),
+    "smooth": LINES["smooth"],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "again", "kept"),
+    [("spikes", False, True), ("few spikes", True, True), ("smooth", False, False)],
+)
+def test_cells_are_kept_where_records_stand_in_spikes(name, again, kept, monkeypatch):
+    mechanism = bf.Dawa(bf.policies.AddRemove(LINE), CELLS, epsilon=1)
+    release, prices = release_and_prices(mechanism, SPIKES[name], monkeypatch)
+    left = 1 - LOOK
+    spent = left * (LOOK + (Fraction(1, 20) if again else 0))
+    tests = [("select", LOOK), ("select", left * LOOK)]
+    if again:
+        tests.append(("select", left / 20))
+    assert prices[: len(tests)] == tests
+    assert sum(price for _, price in prices) == 1
+    if kept:
+        assert prices[len(tests) :] == [("measure", left - spent)]
+        assert release.details["chosen"] == "cells"
+        assert release.details["fit"] == "medians"
+        assert release.details["buckets"] == 1024
+        assert (release.estimate[SPIKES[name] == 0] == 0).mean() > 0.99
+    else:
+        assert "chosen" not in release.details
+        assert release.details["fit"] != "medians"
+
+
+@pytest.mark.parametrize("rough", [True, False])
+def test_a_rough_line_in_doubt_keeps_its_cells_and_a_smooth_one_is_asked_again(
+    rough, monkeypatch
+):
+    monkeypatch.setattr(recipe.RoughnessTest, "select", lambda *_, **__: int(rough))
+    answers = {2: 1, 1: 0}
+    monkeypatch.setattr(
+        recipe.SpikeTest,
+        "select",
+        lambda self, *_, **__: answers[len(self.steps)],
+    )
+    mechanism = bf.Dawa(bf.policies.AddRemove(LINE), CELLS, epsilon=1)
+    release, prices = release_and_prices(mechanism, SPIKES["spikes"], monkeypatch)
+    assert (release.details.get("chosen") == "cells") is rough
+    assert (("select", (1 - LOOK) / 20) in prices) is not rough
+    assert sum(price for _, price in prices) == 1
+
+
+def test_shrunk_cells_of_spikes_have_the_same_noise():
+    policy = bf.policies.AddRemove(LINE)
+    default = bf.Dawa(policy, CELLS, epsilon=1).release(SPIKES["spikes"], rng=3)
+    shrunk = bf.Dawa(policy, CELLS, epsilon=1, strategy="cells", fit="shrink")
+    other = shrunk.release(SPIKES["spikes"], rng=3)
+    assert other.details["fit"] == "shrink"
+    np.testing.assert_array_equal(
+        default.measurements[-1].noisy, other.measurements[-1].noisy
+    )
+    with pytest.warns(bf.errors.ShrunkCellsWarning):
+        default.answer(ASKED)
+
+
+@pytest.mark.parametrize("asked", [CELLS, ASKED])
+def test_no_spikes_are_looked_for_under_moves_or_for_ranges(asked, monkeypatch):
+    policies = bf.policies
+    policy = policies.Full(LINE) if asked is CELLS else policies.AddRemove(LINE)
+    mechanism = bf.Dawa(policy, asked, epsilon=1)
+    _, prices = release_and_prices(mechanism, SPIKES["spikes"], monkeypatch)
+    assert ("select", (1 - LOOK) * LOOK) not in prices
+
+
+def test_spikes_are_not_looked_for_where_the_test_cannot_be_drawn(monkeypatch):
+    right = recipe.can_select
+
+    def refused(selector, *rest):
+        return selector.name != "spikes" and right(selector, *rest)
+
+    monkeypatch.setattr(recipe, "can_select", refused)
+    mechanism = bf.Dawa(bf.policies.AddRemove(LINE), CELLS, epsilon=1)
+    release = mechanism.release(SPIKES["spikes"], rng=1)
+    assert "chosen" not in release.details
+    assert "roughness" in release.details
+
+
+@pytest.mark.parametrize("name", SPIKES)
+def test_tests_for_spikes_share_the_sort_of_the_look(name, monkeypatch):
+    sorts = sorts_noted(monkeypatch)
+    mechanism = bf.Dawa(bf.policies.AddRemove(LINE), CELLS, epsilon=1)
+    once = mechanism.release(SPIKES[name], rng=1)
+    assert len(sorts) == 1
+    for kind in (recipe.RoughnessTest, recipe.SpikeTest, recipe.DyadicTree):
+        monkeypatch.setattr(kind, "sharing", lambda self, _: self)
+    again = mechanism.release(SPIKES[name], rng=1)
+    assert len(sorts) > 2
+    assert again.estimate.tobytes() == once.estimate.tobytes()

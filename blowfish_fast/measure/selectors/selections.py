@@ -3,8 +3,8 @@
 Choices by cost are exact draws, with weights that fall with whole costs: EFPA weighs
 what dropped frequencies would have told against the noise of kept ones, and a round of
 MWEM takes a query whose estimated answer is far off. Comparisons of noisy numbers say
-whether records are scattered and how rough a line is, and find the first tail below a
-bar.
+whether records are scattered, how rough a line is and whether its records stand in
+spikes, and find the first tail below a bar.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ __all__ = [
     "Medians",
     "RoughnessTest",
     "ScatterTest",
+    "SpikeTest",
     "WorstQuery",
 ]
 __dir__ = sorted(__all__).copy
@@ -60,6 +61,8 @@ MOST_COEFFICIENTS = 2**26
 
 ONE = 2**18
 """One record, in the units of the statistic."""
+SEEN_PART = 3 * ONE // 4
+"""What a record of a cell costs where single cells are kept, in the same units."""
 MOST_BITS = 43
 
 
@@ -737,6 +740,86 @@ class RoughnessTest(ScatterTest):
         for bound in self.bounds(counts.size):
             grades += noise[:, 0] > bound - value
         return grades
+
+
+class SpikeTest(RoughnessTest):
+    """Say whether the single cells of a line tell more of it than buckets would.
+
+    Buckets leave V of the records uneven, the least cost of `RoughnessTest`. Single
+    cells that are fitted towards 0 are off by about G, the records of every cell up to
+    `largest`: in spikes that stand out of the noise, they are nearly right. The answer
+    is a grade, the number of `steps` that V - 3/4 G and its noise exceed.
+
+    Parameters
+    ----------
+    length_weights : list[float]
+        Item i, from 0 to 1, is the weight of a bucket of 2^i cells; public.
+    price : float
+        Cost of a bucket, in records; public.
+    largest : int
+        Records of a cell that count at most, 0 or more; public.
+    steps : tuple[float, ...]
+        The bounds between grades, rising, in parts of what as many buckets as cells
+        cost, and possibly negative; public.
+
+    Notes
+    -----
+    Guarantee: epsilon-private answer under the policy it is given.
+    Neighbours: one record moves along one edge of the policy.
+    Sensitivity: of V - 3/4 G, 1 when a record is added or removed, 7/4 when it moves;
+        in whole numbers, with one draw of Laplace noise on the integers that all bounds
+        share.
+    Complexity: O(n log n) time, O(n) memory.
+    Source: this project; Lemma SC8 in ``docs/proofs/dawa.md``.
+
+    Examples
+    --------
+    Three buckets isolate the spike, and single cells would be off by two records of it.
+
+    >>> import numpy as np
+    >>> test = SpikeTest([1.0] * 3, price=1.0, largest=2, steps=(0.0,))
+    >>> test.statistic(np.array([0, 90, 0, 0]), (4,)) / ONE
+    1.5
+    >>> test.statistic(np.array([2, 2, 2, 2]), (4,)) / ONE
+    -5.0
+    """
+
+    name = "spikes"
+
+    def __init__(
+        self,
+        length_weights: list[float],
+        *,
+        price: float,
+        largest: int,
+        steps: tuple[float, ...],
+    ) -> None:
+        super().__init__(length_weights, price=price, steps=steps)
+        self.largest = largest
+
+    def statistic(self, counts: IntArray, shape: tuple[int, ...]) -> int:
+        """Return V - 3/4 G in units of 2^-18 records, before any noise.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        shape : tuple[int, ...]
+            The shape of the domain; its cells are taken as one line.
+
+        Returns
+        -------
+        int
+            The statistic.
+        """
+        seen = np.minimum(kernels.counts_within(counts), self.largest)
+        return super().statistic(counts, shape) - SEEN_PART * int(seen.sum())
+
+    def sensitivity(self, policy: Policy) -> int:
+        """Return how far one edge moves the statistic, at most: Lemma SC8."""
+        if policy.has_moves:
+            return ONE + SEEN_PART
+        return ONE // 4 + SEEN_PART if policy.has_bottom else 0
 
 
 class FirstBelow(NoisyComparison):

@@ -10,10 +10,13 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.fitting.posterior_mean import (
     SAMPLE,
     _fit_weights,
+    _learnt,
     _likelihoods,
     _mass_and_moment,
+    _mass_up_to,
     _thin,
     evidence_of_shrinkage,
+    median_cells,
     shrink_towards_zero,
 )
 from tests.reference import posterior_mean as reference
@@ -297,3 +300,55 @@ def test_densities_of_totals_integrate_to_one():
 
 def _longer(widths, sizes):
     return np.append(widths, widths[0]), np.append(sizes, sizes[0])
+
+
+@settings(deadline=None, max_examples=4 * EXAMPLES)
+@given(st.floats(-50, 60), MEANS, st.floats(0, 70))
+def test_the_mass_up_to_a_place_is_the_integral_to_it(total, mean, place):
+    found = _mass_up_to(place, total, mean)
+    whole = _mass_and_moment(total, mean)[0]
+    # In widths, as in the closed form: a negative total is taken off every component.
+    at = np.unique([0.0, *np.linspace(0, place, 4001), min(max(total, 0.0), place)])
+    heights = np.exp(-at / mean - np.abs(max(total, 0.0) - at)) / mean
+    integral = float(np.trapezoid(heights, at))
+    assert found == pytest.approx(integral, rel=2e-2, abs=2e-4)
+    assert 0.0 <= found <= whole * (1 + 1e-12)
+    assert _mass_up_to(1e4 * (1 + mean), total, mean) == pytest.approx(whole, rel=1e-9)
+
+
+def test_medians_halve_the_posterior_of_the_learnt_prior():
+    _, noisy = sparse_counts(BUCKETS, 7)
+    width = 10.0
+    found = median_cells(noisy, width)
+    totals, _, means, _, weights = _learnt(
+        noisy, np.full(BUCKETS, width), ones(BUCKETS), np.arange(BUCKETS)
+    )
+    prior, between = weights[0], 0
+    for total, median in zip(totals, found / width, strict=True):
+        atom = prior[0] * np.exp(-max(total, 0.0))
+        whole = atom + sum(
+            share * _mass_and_moment(total, mean)[0]
+            for share, mean in zip(prior[1:], means, strict=True)
+        )
+        up_to = atom + sum(
+            share * _mass_up_to(median, total, mean)
+            for share, mean in zip(prior[1:], means, strict=True)
+        )
+        if median == 0.0:
+            assert atom >= whole / 2
+        else:
+            between += 1
+            assert up_to == pytest.approx(whole / 2, rel=1e-9)
+    assert between
+
+
+def test_medians_of_empty_cells_are_zero_and_lower_the_absolute_error():
+    truth, noisy = sparse_counts(BUCKETS, 8)
+    truth[3], noisy[3] = 5_000.0, 5_003.0
+    found = median_cells(noisy, 10.0)
+    mean = shrink_towards_zero(noisy, np.full(BUCKETS, 10.0), ones(BUCKETS))
+    assert found.min() == 0.0
+    assert (found[truth == 0] == 0).mean() > 0.8
+    assert np.abs(found - truth).mean() < np.abs(mean - truth).mean()
+    # Beyond 60 widths the prior has nothing to say.
+    assert found[3] == 5_003.0
