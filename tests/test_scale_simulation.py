@@ -76,6 +76,13 @@ def test_the_cost_is_what_the_reader_says_a_core_costs():
     assert "56.2 s" in row
 
 
+def test_what_long_lines_declare_is_asked_of_the_mechanism():
+    ranges = SIMULATION.declared_bytes("dawa, 10^4 ranges", 2**28)
+    assert ranges * 2**28 < 40 * 2**30
+    # Short lines declare more for each cell: the table does not carry that on.
+    assert SIMULATION.declared_bytes("dawa, 10^4 ranges", 2**16) > 2 * ranges
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """What the quick form measures, run as its command."""
