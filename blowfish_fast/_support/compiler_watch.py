@@ -7,8 +7,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from threading import Lock
+from types import FunctionType
+from typing import Any
 
 
 class CompilerWatch:
@@ -23,6 +26,7 @@ class CompilerWatch:
         self._depth, self._since, self._spent = 0, 0.0, 0.0
         self._collects = True
         self._silences = 0
+        self._plain_work, self._eager = 0, False
         self._lock = Lock()
 
     @property
@@ -43,6 +47,15 @@ class CompilerWatch:
             with self._lock:
                 self._silences -= 1
 
+    @contextmanager
+    def for_everything(self) -> Iterator[None]:
+        """Compile whatever runs for a while, however little it has to do."""
+        self._eager = True
+        try:
+            yield
+        finally:
+            self._eager = False
+
     def spare(self, little: bool) -> None:
         """Do without the compiler if one command is all, and there is little to do.
 
@@ -55,6 +68,28 @@ class CompilerWatch:
         """
         if self.alone:
             self.wanted = not little
+
+    def forgoes(self, work: int) -> bool:
+        """Tell whether a piece of work is done sooner in plain Python, and note it.
+
+        It is as long as all such pieces together take less than compiling would.
+
+        Parameters
+        ----------
+        work : int
+            Cells and queries together, or what else is public and tells how long it
+            takes.
+
+        Returns
+        -------
+        bool
+            Whether to do without the compiler this time.
+        """
+        with self._lock:
+            little = self._plain_work + work <= PLAIN_WORK
+            plain = little and not self._eager
+            self._plain_work += work if plain else 0
+        return plain
 
     def begin(self) -> None:
         """Note that a function is being compiled; those it calls are inside it."""
@@ -82,6 +117,9 @@ class CompilerWatch:
                     gc.enable()
 
 
+PLAIN_WORK = 2**14
+"""Cells and queries that plain Python tunes trees for in less time than the compiler
+needs for these kernels."""
 COMPILER = CompilerWatch()
 SHORT_FILE = 2**15
 """Bytes of a saved release that is asked, drawn and explained in plain Python."""
@@ -118,3 +156,57 @@ def compiled_before(module: str) -> bool:
         [ours / "compiled", Path(os.environ[named])] if named in os.environ else usual
     )
     return any(True for place in places for _ in place.rglob(f"{module}.*.nbi"))
+
+
+@cache
+def in_plain_python(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that `kernel` was compiled from, and all it calls, plain.
+
+    Kernels that are run so by choice compute the same bits either way: sums in the
+    order written, products in place of powers, nothing fused.
+
+    Parameters
+    ----------
+    kernel : callable
+        A kernel; plain Python stays as it is.
+
+    Returns
+    -------
+    callable
+        The same function without the compiler.
+
+    Examples
+    --------
+    >>> from blowfish_fast.kernels.tree_scaling.weight_sweeps import (
+    ...     optimal_share_within,
+    ... )
+    >>> in_plain_python(optimal_share_within)(0.0, 1.0, 1.0, 1.0)
+    0.0
+    """
+    function: Any = getattr(kernel, "py_func", kernel)
+    names = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        if hasattr(names.get(name), "py_func"):
+            names[name] = in_plain_python(names[name])
+    return FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__
+    )
+
+
+def is_ready(kernel: Callable[..., Any]) -> bool:
+    """Tell whether a kernel runs without being compiled first.
+
+    Parameters
+    ----------
+    kernel : callable
+        A kernel.
+
+    Returns
+    -------
+    bool
+        Whether it was compiled in this process, lies on disk, or is plain Python.
+    """
+    if not hasattr(kernel, "py_func"):
+        return True
+    dispatcher: Any = kernel
+    return bool(dispatcher.signatures) or dispatcher._cache.holds_any()

@@ -128,9 +128,16 @@ class Axis:
         return np.concatenate([cells, coarse.regular + np.arange(len(self.extras))])
 
     def describe(self) -> str:
-        """Say what the cells stand for; as long for any number of them."""
+        """Say what the cells stand for; as long for any number of them.
+
+        Categories stand as they are typed, with quotation marks where they need them.
+        """
         if self.levels is not None:
-            words = few_words(map(str, self.levels[: self.regular]))
+            from .listed_items import written_item
+
+            words = few_words(
+                written_item(str(at)) for at in self.levels[: self.regular]
+            )
         elif self.keys is not None:
             words = self.keys.words()
         elif self.steps is not None:

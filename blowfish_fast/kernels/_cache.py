@@ -121,6 +121,11 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
             return self._impl.rebuild(target_context, found)
         return super()._load_overload(sig, target_context)
 
+    def holds_any(self) -> bool:
+        """Tell whether the function lies on disk or in the wheel, for any arguments."""
+        files = (self._cache_file, self._shipped_file)
+        return any(file._load_index() for file in files)
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save what can be saved: a full disk must not end a release."""
         with suppress(OSError):

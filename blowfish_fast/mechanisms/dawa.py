@@ -505,7 +505,12 @@ class Dawa(Mechanism):
         if self.strategy == "greedy":
             form = self._form(bucketed.buckets)
             return tuned_tree(
-                form, policy, budget=budget, sweeps=self.sweeps, floor=self.floor
+                form,
+                policy,
+                budget=budget,
+                sweeps=self.sweeps,
+                floor=self.floor,
+                public_work=self.domain.size + self.workload.queries,
             )
         return level_tree(
             policy.domain.size,

@@ -8,7 +8,7 @@ import numba
 import pytest
 
 from blowfish_fast._support import compiler_watch
-from blowfish_fast._support.compiler_watch import COMPILER, CompilerWatch
+from blowfish_fast._support.compiler_watch import COMPILER, PLAIN_WORK, CompilerWatch
 from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.kernels import _jit
 
@@ -86,3 +86,13 @@ def test_compiled_kernels_are_looked_for_where_numba_keeps_them(tmp_path, monkey
     assert not compiler_watch.compiled_before("unheard_of")
     (usual / "unheard_of.loop-1.nbi").touch()
     assert compiler_watch.compiled_before("unheard_of")
+
+
+def test_small_pieces_of_work_are_plain_until_compiling_would_have_paid():
+    watch = CompilerWatch()
+    assert not watch.forgoes(PLAIN_WORK + 1)
+    assert watch.forgoes(PLAIN_WORK // 2)
+    with watch.for_everything():
+        assert not watch.forgoes(1)
+    assert watch.forgoes(PLAIN_WORK // 2)
+    assert not watch.forgoes(1)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numba.core import caching, config
 
+from blowfish_fast._support.compiler_watch import in_plain_python, is_ready
 from blowfish_fast.kernels import _cache, _jit
 from blowfish_fast.kernels._cache import shipped_target, source_stamp
 
@@ -170,3 +171,34 @@ def test_where_nothing_can_be_written_kernels_are_compiled_in_each_process(monke
     kernel = _jit.kernel(third)
     monkeypatch.setattr(kernel._cache._impl.locator, "_cache_path", "/dev/null/folder")
     assert kernel(np.full(3, 3.0)) == 3.0
+
+
+def halved(number):
+    return number // 2
+
+
+def halved_twice(number):
+    return halved(halved(number))
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+def test_a_kernel_is_ready_once_it_was_compiled_here_or_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    first = _jit.kernel(halved)
+    assert not is_ready(first)
+    assert first(9) == 4
+    assert is_ready(first)
+    assert is_ready(_jit.kernel(halved))
+    assert is_ready(halved)
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+def test_a_kernel_in_plain_python_compiles_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    inner = _jit.kernel(halved)
+    monkeypatch.setitem(globals(), "halved", inner)
+    outer = _jit.kernel(halved_twice)
+    assert in_plain_python(outer)(9) == 2
+    assert not inner.signatures
+    assert not outer.signatures
+    assert outer(9) == 2

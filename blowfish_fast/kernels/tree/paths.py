@@ -281,7 +281,14 @@ def _reach_along(
         last = ends[node] - 1
         for child in range(first_child[node], first_child[node + 1] - 1):
             low, edge = starts[child], ends[child]
-            low += np.searchsorted(far[low:edge], edge)
+            beyond = edge
+            # The first leaf that reaches beyond its child, by halving.
+            while low < beyond:
+                middle = (low + beyond) >> 1
+                if far[middle] < edge:
+                    low = middle + 1
+                else:
+                    beyond = middle
             pushed = max(pushed, edge)
             for leaf in range(low, edge):
                 while head < tail and queue[head] < edge:
@@ -316,7 +323,8 @@ def reach_along(far: IntArray, rates: IntArray, tree: Tree) -> int:
         The largest distance.
     """
     runs = (tree.leaf_nodes, tree.starts, tree.ends)
-    return int(_reach_along(far, rates, tree.first_child, *runs))
+    read = as_input(far, np.int64), as_input(rates, np.int64)
+    return int(_reach_along(*read, tree.first_child, *runs))
 
 
 @kernel

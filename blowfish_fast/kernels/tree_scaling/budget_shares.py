@@ -555,7 +555,9 @@ def choose_shares(
                 share = square_root_share(error, sum_variance, stays_in_all)
             share = min(share, LARGEST_SHARE)
         shares[here + parent] = share
-        rest = (1.0 - share) if priorities.power == 2 else (1.0 - share) ** 2
+        rest = 1.0 - share
+        if priorities.power == 1:
+            rest *= rest
         own = share if priorities.power == 2 else share * share
         variance[parent] = sum_variance / (rest + own * sum_variance)
         residual[parent] = stays / rest if share < 1.0 else 0.0

@@ -177,7 +177,7 @@ def _walk_ranges(
         notes[left, 1] += weight * passed * passed
         notes[right, 2] += weight * passed * passed
         for node in range(left + 1, right):
-            notes[node, 3] += weight * (passed + 1.0) ** 2
+            notes[node, 3] += weight * ((passed + 1.0) * (passed + 1.0))
         for side in range(2):
             # Siblings on the outer side are not covered, those on the inner side are.
             node, away = nodes[level, side], passed
@@ -189,7 +189,7 @@ def _walk_ranges(
                 pull = away + covered[depth, side]
                 notes[node, 0] += weight * pull * pull
                 notes[node, 1 + side] += weight * away * away
-                notes[node, 2 - side] += weight * (away + 1.0) ** 2
+                notes[node, 2 - side] += weight * ((away + 1.0) * (away + 1.0))
 
 
 @kernel
@@ -243,20 +243,22 @@ def node_energies(
         for child in range(first_child[node], first_child[node + 1]):
             inside[node] += inside[child] * part[child] * part[child]
     energy = np.zeros(count)
-    energy[-1] = notes[-1, 0] + inside[-1] * inner[-1] ** 2
+    energy[-1] = notes[-1, 0] + inside[-1] * (inner[-1] * inner[-1])
     for node in range(count - 1, -1, -1):
         begin, end = first_child[node], first_child[node + 1]
         off = taken[node] * taken[node]
         running = keep[node] * keep[node] * notes[node, 3]
         for child in range(begin, end):
             notes[child, 3] += running
-            running += notes[child, 2] + off * inside[child] * part[child] ** 2
+            squared = part[child] * part[child]
+            running += notes[child, 2] + off * inside[child] * squared
         running = 0.0
         for child in range(end - 1, begin - 1, -1):
             notes[child, 3] += running
-            running += notes[child, 1] + off * inside[child] * part[child] ** 2
+            squared = part[child] * part[child]
+            running += notes[child, 1] + off * inside[child] * squared
             energy[child] = notes[child, 0] + notes[child, 3]
-            energy[child] += inside[child] * inner[child] ** 2
+            energy[child] += inside[child] * (inner[child] * inner[child])
     return NodeEnergies(variance, energy, inner, outer)
 
 
@@ -368,7 +370,8 @@ def error_gradients(
     for leaf in range(leaves):
         floor_error += floor * variance[leaf] * inner[leaf]
     for node in range(weights.size):
-        error += energies.energy[node] * (weights[node] * variance[node]) ** 2
+        spread = weights[node] * variance[node]
+        error += energies.energy[node] * (spread * spread)
     pulls = np.zeros(weights.size - leaves)
     precisions = np.zeros(weights.size - leaves)
     spendable = weights.copy()
@@ -378,7 +381,8 @@ def error_gradients(
             spendable[node] += spendable[offsets[level - 1] + index * fan_out]
             if variance[node] > 0.0:
                 local = spendable[node] * spendable[node]
-                pulls[node - leaves] = energies.energy[node] / inner[node] ** 2
+                squared = inner[node] * inner[node]
+                pulls[node - leaves] = energies.energy[node] / squared
                 outside = energies.outer[node] / inner[node]
                 precisions[node - leaves] = outside / (variance[node] * local)
     return Gradients(error - floor_error, floor_error, pulls, precisions)

@@ -312,19 +312,22 @@ def climb_ranges(ranges: SortedRanges, active: int, level: Level) -> int:
             y = x * left_variance + between + z * right_variance
             y /= total[left_up]
             inside[left_up] += weight * y * y
-            uneven = left_variance * (x - y) ** 2 + right_variance * (z - y) ** 2
-            uneven += between * (1.0 - y) ** 2 + outside * y * y
+            lower, upper, middle = x - y, z - y, 1.0 - y
+            uneven = left_variance * (lower * lower) + right_variance * (upper * upper)
+            uneven += between * (middle * middle) + outside * y * y
             spread[left_up] += weight * uneven
             continue
         y = (x * left_variance + after[left]) / total[left_up]
         partial[left_up] += weight * y * y
-        uneven = left_variance * (x - y) ** 2 + after[left] * (1.0 - y) ** 2
+        lower, middle = x - y, 1.0 - y
+        uneven = left_variance * (lower * lower) + after[left] * (middle * middle)
         spread[left_up] += weight * (uneven + before[left] * y * y)
         first[still_active] = left_up
         head[still_active] = y
         y = (z * right_variance + before[right]) / total[right_up]
         partial[right_up] += weight * y * y
-        uneven = right_variance * (z - y) ** 2 + before[right] * (1.0 - y) ** 2
+        upper, middle = z - y, 1.0 - y
+        uneven = right_variance * (upper * upper) + before[right] * (middle * middle)
         spread[right_up] += weight * (uneven + after[right] * y * y)
         last[still_active] = right_up
         tail[still_active] = y

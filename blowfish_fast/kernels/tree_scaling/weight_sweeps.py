@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from blowfish_fast._support.compiler_watch import in_plain_python, is_ready
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
@@ -216,7 +217,7 @@ def _level_error(
         share = 1.0 / (height + 1.0)
         if height == sizes.size - 1 and not with_root:
             share = 0.0
-        rest, own = (1.0 - share) ** 2, share * share
+        rest, own = (1.0 - share) * (1.0 - share), share * share
         for index in range(sizes[height]):
             start = index * fan_out
             stays = level.spread[index]
@@ -340,6 +341,7 @@ def tune_ranges(
     decay: bool,
     root_exact: bool,
     sweeps: bool,
+    plainly: bool = False,
 ) -> Scaling:
     """Scale one tree to `sorted_ranges`: greedily or by equal levels, then by sweeps.
 
@@ -360,6 +362,8 @@ def tune_ranges(
         The total is known: the root has weight 0.
     sweeps : bool
         Whether weights are improved by sweeps.
+    plainly : bool, default False
+        Whether plain Python does it, to the same bits, where nothing was compiled yet.
 
     Returns
     -------
@@ -379,7 +383,11 @@ def tune_ranges(
     decays = level_decays(tree.sizes.size, fan_out, decay)
     priorities = Priorities(decays, False, root_exact, 1)
     passes = SWEEPS if sweeps else 0
-    return Scaling(*_tuned(ranges, _floor(ranges, leaves), tree, priorities, passes))
+    asked = ranges, _floor(ranges, leaves), tree, priorities, passes
+    if plainly and not is_ready(_tuned):
+        weights, error = in_plain_python(_tuned)(*asked)
+        return Scaling(weights, float(error))
+    return Scaling(*_tuned(*asked))
 
 
 def _floor(ranges: SortedRanges, leaves: int) -> float:

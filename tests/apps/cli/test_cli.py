@@ -10,7 +10,9 @@ from fractions import Fraction
 import pytest
 from typer.testing import CliRunner
 
+from blowfish_fast._support.compiler_watch import in_plain_python
 from blowfish_fast.apps.cli.main import application
+from blowfish_fast.kernels.tree_scaling import weight_sweeps
 
 RUN = CliRunner()
 
@@ -61,9 +63,18 @@ def test_the_version_is_printed():
 
 
 @pytest.mark.long
-def test_warmup_says_that_kernels_are_ready():
+def test_warmup_says_that_kernels_are_ready(monkeypatch):
+    plain_runs = []
+
+    def noted(kernel):
+        plain_runs.append(kernel)
+        return in_plain_python(kernel)
+
+    monkeypatch.setattr(weight_sweeps, "in_plain_python", noted)
+    monkeypatch.setattr(weight_sweeps, "is_ready", lambda kernel: False)
     done = RUN.invoke(application, ["warmup"])
     assert done.exit_code == 0, done.output
+    assert plain_runs == []
     assert "kernels are ready" in done.output
     found = json.loads(RUN.invoke(application, ["warmup", "--json"]).stdout)
     assert found["ready"]

@@ -102,6 +102,20 @@ def test_a_ledger_is_made_allotted_and_shown(tmp_path):
         assert ledger.policy == bf.policies.Threshold(ages, theta=2)
 
 
+def test_categories_are_shown_as_they_are_typed(tmp_path):
+    """What the status shows makes the same ledger again."""
+    typed = 'town=categories:"Bern, Stadt",Chur,"a=b",earth science,"5"" pipe, new"'
+    terms = ("--epsilon", "1", "--policy", "full", "--cells")
+    first, again = tmp_path / "first.ledger", tmp_path / "again.ledger"
+    assert run("create", first, *terms, typed).exit_code == 0
+    (shown,) = json.loads(run("status", first, "--json").output)["cells"].values()
+    assert '"Bern, Stadt", Chur' in shown
+    done = run("create", again, *terms, f"town=categories:{shown}")
+    assert done.exit_code == 0, done.output
+    with bf.Ledger(first) as one, bf.Ledger(again) as other:
+        assert one.policy == other.policy
+
+
 def test_the_status_tells_what_was_spent(path):
     done = run("status", path)
     for words in ("0.25, in 1 charge", "0.75", "fixed", "ann"):

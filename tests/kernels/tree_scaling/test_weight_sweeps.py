@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
+from blowfish_fast._support.compiler_watch import in_plain_python
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.shape import tree_levels
 from blowfish_fast.kernels.tree_scaling import weight_sweeps
@@ -237,3 +238,44 @@ def test_a_tree_is_tuned_in_one_step_as_in_several(
     assert found.objective == pytest.approx(start.objective, rel=1e-6, abs=1e-12)
     error = declared_error(queries, found.weights, fan_out, root_exact)
     assert error == pytest.approx(found.objective, rel=1e-6, abs=1e-12)
+
+
+def tuned(queries, fan_out, **options):
+    *ends, weights, leaves = queries
+    listed = sorted_ranges(*ends, weights, leaves)
+    return tune_ranges(listed, leaves, fan_out, sweeps=True, **options)
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(ranges(leaves=14), fan_outs, st.booleans(), st.booleans())
+@example(TOTAL_AND_PART, 2, True, False)
+def test_plain_python_tunes_to_the_same_bits(queries, fan_out, root_exact, decay):
+    if queries[-1] == 1:
+        return
+    options = {"root_exact": root_exact, "decay": decay}
+    compiled = tuned(queries, fan_out, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(weight_sweeps, "is_ready", lambda kernel: False)
+        plain = tuned(queries, fan_out, plainly=True, **options)
+    assert plain.weights.tobytes() == compiled.weights.tobytes()
+    assert plain.objective == compiled.objective
+
+
+def test_what_is_compiled_already_is_used(monkeypatch):
+    queries = many_ranges(9, 4, 1)
+    plain_runs = []
+
+    def noted(kernel):
+        plain_runs.append(kernel)
+        return in_plain_python(kernel)
+
+    monkeypatch.setattr(weight_sweeps, "in_plain_python", noted)
+    options = {"root_exact": False, "decay": False}
+    tuned(queries, 2, **options)
+    tuned(queries, 2, plainly=True, **options)
+    assert plain_runs == []
+    monkeypatch.setattr(weight_sweeps, "is_ready", lambda kernel: False)
+    tuned(queries, 2, plainly=True, **options)
+    assert plain_runs == [weight_sweeps._tuned]
+    tuned(queries, 2, **options)
+    assert len(plain_runs) == 1

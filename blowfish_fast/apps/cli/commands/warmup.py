@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import blowfish_fast as bf
+from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import console, counter, show
 
@@ -31,7 +32,7 @@ def run_warmup(json: Json = False) -> None:
         bf.policies.Full(grid),
     ]
     cases = [(name, policy) for name in MECHANISMS for policy in policies]
-    with counter("compiling") as report:
+    with counter("compiling") as report, COMPILER.for_everything():
         for done, (name, policy) in enumerate(cases):
             report(done, len(cases), f"{name} under {type(policy).__name__}")
             _release_example(MECHANISMS[name], policy)

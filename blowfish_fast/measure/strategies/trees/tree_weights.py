@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast._support.machine import usable_cores
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.measure.budgets import Budget
@@ -88,6 +89,7 @@ def tuned_tree(
     sweeps: bool = True,
     fan_out: int | None = None,
     floor: float = 0.0,
+    public_work: int | None = None,
 ) -> TreeStrategy:
     """Return the tree of least predicted error for `form`, or that of one `fan_out`.
 
@@ -111,6 +113,10 @@ def tuned_tree(
         Every leaf has at least this weight, in [0, 1], of the 1 that its path adds up
         to: no query has more than (1 + floor) / floor times the standard error of noise
         on the cells alone (``docs/proofs/hierarchy.md``).
+    public_work : int, optional
+        How many leaves and queries there are; it decides whether a small problem waits
+        for the compiler. Buckets that were drawn are not public yet: then the cells
+        that they divide are counted.
 
     Returns
     -------
@@ -125,7 +131,11 @@ def tuned_tree(
     choices = [choice for choice in choices if choice[0] < 2 * leaves]
     if fan_out is not None:
         choices = [(fan_out, fan_out == 2)]
-    tuned = partial(_best_tuned if power == 1 else _best_design, leaves=leaves)
+    tuned = partial(_best_design, leaves=leaves)
+    if power == 1:
+        work = public_work or leaves + _listed(form)
+        plainly = isinstance(form, Fractions) and COMPILER.forgoes(work)
+        tuned = partial(_best_tuned, leaves=leaves, plainly=plainly)
     if isinstance(policy, AddRemove | Full):
         best = tuned(form, choices, not policy.has_bottom, sweeps)
         return _strategy(leaves, best.fan_out, best.node_weights, floor)
@@ -323,6 +333,7 @@ def _best_tuned(
     sweeps: bool,
     *,
     leaves: int,
+    plainly: bool,
 ) -> TunedWeights:
     """Return the best of several fan-outs, each scaled to the queries."""
     listed = _swept_queries(form) if sweeps else None
@@ -340,8 +351,15 @@ def _best_tuned(
     def scaled(choice: tuple[int, bool]) -> TunedWeights:
         if ranges is not None:
             fan_out, decay = choice
-            options = {"decay": decay, "root_exact": root_exact, "sweeps": sweep_all}
-            tuned = kernels.tune_ranges(ranges, leaves, fan_out, **options)
+            tuned = kernels.tune_ranges(
+                ranges,
+                leaves,
+                fan_out,
+                decay=decay,
+                root_exact=root_exact,
+                sweeps=sweep_all,
+                plainly=plainly,
+            )
             return TunedWeights(fan_out, *tuned)
         start = _greedy(form, leaves, *choice, root_exact)
         if try_levels:

@@ -9,6 +9,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast import Domain
+from blowfish_fast._support.compiler_watch import CompilerWatch
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.shape import tree_levels
@@ -298,3 +299,26 @@ def test_cells_of_a_bucket_weigh_the_root_of_their_share():
     cells = tree_weights._few_queries(Implicit("identity", np.array([0, 1, 5, 7])))
     # m cells of 1 / m of a bucket each vary as one query of 1 / sqrt(m) of it.
     np.testing.assert_allclose(cells[1] ** 2, [1.0, 1 / 4, 1 / 2])
+
+
+@pytest.mark.parametrize(("cells", "plainly"), [(64, True), (2**15, False)])
+def test_whether_a_drawn_tree_waits_for_the_compiler_follows_public_numbers(
+    cells, plainly, monkeypatch
+):
+    """The buckets are few either way: their number may not decide it."""
+    leaves, chosen = [], []
+
+    def noted(ranges, count, fan_out, *, plainly, **options):
+        leaves.append(count)
+        chosen.append(plainly)
+        return tune_ranges(ranges, count, fan_out, **options)
+
+    tune_ranges = bf.kernels.tune_ranges
+    monkeypatch.setattr(bf.kernels, "tune_ranges", noted)
+    monkeypatch.setattr(tree_weights, "COMPILER", CompilerWatch())
+    domain = Domain(cells)
+    workload = Ranges.random(domain, 20, rng=1)
+    dawa = bf.Dawa(AddRemove(domain), workload, epsilon=1)
+    dawa.release(bf.Histogram(domain, np.repeat([0, 90, 0, 50], cells // 4)), rng=1)
+    assert max(leaves) < 2**10
+    assert set(chosen) == {plainly}
