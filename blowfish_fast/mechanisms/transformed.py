@@ -70,6 +70,7 @@ from blowfish_fast.measure.strategies.strategy_choice import (
 )
 from blowfish_fast.measure.strategies.trees.tree import halved_non_negative
 from blowfish_fast.policies import Policy
+from blowfish_fast.release.grants import BEFORE_DATA
 from blowfish_fast.workloads import Workload
 
 from .base import Mechanism, Outcome, read_partition
@@ -232,6 +233,7 @@ class Transformed(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         chosen = self._whole_grid(private) if self.weighed else None
+        before = chosen is None and not self.weighed and not self._divides(private)
         if chosen is None and not self._divides(private):
             chosen = self._over_cells(private)
         elif chosen is None:
@@ -244,6 +246,9 @@ class Transformed(Mechanism):
         }
         if not buckets.are_single_cells:
             details["labels"] = buckets.labels
+        if before:
+            # Public values alone decided: what is said of a population rests on it.
+            details["laid_out"] = BEFORE_DATA
         fits = self.fit is not None and not private.dry_run
         fit = partial(self._fitted, private, measured) if fits else None
         return Outcome.of(measured, details, fit=fit)

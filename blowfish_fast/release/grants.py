@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     from blowfish_fast.data.frames import Table
 
+BEFORE_DATA = "before the data"
+"""The detail "laid_out" of a release whose measurement public values alone decided."""
+
 Scope = Literal["truth", "certified", "noise", "population"]
 """What intervals hold: each the truth, a certified fraction of them, or the noise.
 

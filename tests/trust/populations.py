@@ -100,8 +100,38 @@ def of_weights(rng, seed):
     return outside(people.intervals(of="population"), sizes.sum(axis=0))
 
 
+def of_cut_weights(rng, seed):
+    """Ask for numbers of people with weights that are trimmed at several cuts."""
+    weights = np.array([128, 32, 8])
+    sizes = np.stack([MANY // 16, MANY // 4, MANY])
+    drawn = rng.binomial(sizes, 1 / weights[:, None])
+    classes = bf.Domain.from_levels(["heavy", "middle", "light"], name="weight")
+    policy = bf.policies.Full(bf.Domain.product(classes, LINE))
+    design = bf.sampling.Weighted(
+        "weight",
+        values=weights.tolist(),
+        trimmed=[32, 16, 8],
+        people=sizes.max(axis=1).tolist(),
+    )
+    release = released(drawn, policy, seed).sampled(design)
+    people = release.group_by("cell").in_population().count()
+    return outside(people.intervals(of="population"), sizes.sum(axis=0))
+
+
+def of_sizes(epsilon, rng, seed):
+    """Ask for shares of 0, of one in n, of nearly a half, of a half and of all."""
+    records, cells = 1_000, bf.Domain.from_levels(range(4), name="cell")
+    part = np.array([0.0, 1.0 / records, 0.499, 0.5])
+    laplace = bf.Laplace(bf.policies.Full(cells), epsilon=epsilon)
+    release = laplace.release(rng.multinomial(records, part), rng=seed)
+    sampled = release.sampled(bf.sampling.Simple())
+    shares = sampled.group_by("cell").relative_count().intervals(of="population")
+    everybody = sampled.where().relative_count().interval(of="population")
+    return outside(np.concatenate([shares, [everybody]]), np.append(part, 1.0))
+
+
 def of_groups(measure, rng, seed):
-    """Ask for means or medians of groups of a superpopulation."""
+    """Ask for means or quantiles of groups of a superpopulation."""
     values = bf.Domain.from_edges(range(7), name="value")
     groups = bf.Domain.from_levels(range(GROUPS), name="group")
     policy = bf.policies.Full(bf.Domain.product(groups, values))
@@ -113,8 +143,8 @@ def of_groups(measure, rng, seed):
         middles = np.arange(6) + 0.5
         bounds = asked.mean("value", middles).intervals(of="population")
         return outside(bounds, GROUPS * parts @ middles)
-    bounds = asked.quantile("value").intervals(of="population")
-    cell = (GROUPS * parts.cumsum(axis=1) < 0.5).sum(axis=1)
+    bounds = asked.quantile("value", measure).intervals(of="population")
+    cell = (GROUPS * parts.cumsum(axis=1) < measure).sum(axis=1)
     return (bounds[:, 0] > cell) | (bounds[:, 1] < cell + 1)
 
 
@@ -141,9 +171,25 @@ def settings():
         ),
         "stratified": of_strata,
         "weighted": of_weights,
+        "weighted, trimmed": of_cut_weights,
         "means": partial(of_groups, "mean"),
-        "medians": partial(of_groups, "median"),
+        "medians": partial(of_groups, 0.5),
+        "quantiles at .01": partial(of_groups, 0.01),
+        "quantiles at .99": partial(of_groups, 0.99),
+        **{
+            f"shares at n epsilon of {product:,}": partial(
+                of_sizes, str(product / 1_000)
+            )
+            for product in (10, 1_000, 100_000)
+        },
     }
+
+
+def asked_at_once(name):
+    """Return how many answers a release of a setting has."""
+    if name.startswith(("means", "medians", "quantiles")):
+        return GROUPS
+    return 5 if name.startswith("shares at") else CELLS
 
 
 def population_misses(draws, names=None):
@@ -157,12 +203,13 @@ def population_misses(draws, names=None):
         if names is not None and name not in names:
             continue
         rng = np.random.default_rng(1_000 + at)
-        each = GROUPS if name in ("means", "medians") else CELLS
+        each = asked_at_once(name)
         rows = range(math.ceil(draws / each))
         marks = np.array([ask(rng, seed) for seed in rows])
         missed[name] = (float(marks.mean()), marks.size)
         if each == CELLS:
-            sizes = MANY if name in ("stratified", "weighted") else PEOPLE
+            normal = name.startswith(("stratified", "weighted"))
+            sizes = MANY if normal else PEOPLE
             for place in range(len({*sizes.tolist()})):
                 alike = marks[:, sizes == sizes[place]]
                 label = f"{name}, cells of {sizes[place]:,}"

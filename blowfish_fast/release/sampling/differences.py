@@ -22,20 +22,20 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths, rough_half_widths
 from blowfish_fast.release.query_grid import Grid, SparseRows, ValueRows, without_zeros
 
 from .designs import Stratified
 from .grids import GridMeans
+from .numbers import Strata, strata_of
 from .ratios import Ratio
 from .sampled_release import (
     SIDE_SHARE,
     Sampled,
     VarianceParts,
     as_sparse,
-    stratified_refusal,
     whole_rows_of,
 )
 
@@ -204,8 +204,6 @@ def _side(
     grid: Grid, compared: Compared, axis: int | None, values: ValueRows | None
 ) -> _Side:
     source, inside = Sampled(grid.release, 0.95), whole_rows_of(grid)
-    if isinstance(source.design, Stratified):
-        raise stratified_refusal("differences")
     if compared == "share" or axis is None or values is None:
         everybody = as_sparse(np.ones((1, grid.domain.size)))
         ratio, centre = Ratio(source, inside, everybody, (0.0, 1.0)), 0.0
@@ -217,20 +215,52 @@ def _side(
             )
         ratio = GridMeans(grid, axis, values).middle()
         centre = float(values.centre[0])
-    estimate = ratio.estimate
+    estimate, size = ratio.estimate, max(float(ratio.sizes[0]), 1.0)
+    if isinstance(source.design, Stratified):
+        each = strata_of(source).weights[None, :]
+        total, size = (
+            float(source.answers(SparseRows(grid.domain, as_sparse(rows)))[0])
+            for rows in (ratio.values.multiply(each), ratio.inside.multiply(each))
+        )
+        size = max(size, 1.0)
+        low, high = (float(end[0]) for end in ratio.limits)
+        estimate = np.array([min(max(total / size, low), high)])
     rows = ratio.values - as_sparse(ratio.inside.multiply(estimate[:, None]))
-    size = max(float(ratio.sizes[0]), 1.0)
     return _Side(source, float(estimate[0]) + centre, as_sparse(rows / size))
 
 
 def _law(source: Sampled, row: Any) -> _Law:
     """Return the law of one row: of its noise, and of the sampling's variance."""
     domain, (weights, variances) = source.release.domain, source.weights
+    values = row
+    if isinstance(source.design, Stratified):
+        strata = strata_of(source)
+        weights, variances = strata.weights, strata.variances
+        values = as_sparse(_from_means(source, row.toarray(), strata))
     linear = SparseRows(domain, without_zeros(row.multiply(weights[None, :])))
-    squares = row.multiply(row).multiply(variances[None, :])
+    squares = values.multiply(values).multiply(variances[None, :])
     squared = SparseRows(domain, without_zeros(squares))
     drawn = float(source.answers(squared)[0])
     return _Law(max(drawn, 0.0), source.spread(squared), source.spread(linear))
+
+
+def _from_means(source: Sampled, row: FloatArray, strata: Strata) -> FloatArray:
+    """Return values of records from the mean of their stratum in the sample.
+
+    The variance of a stratum is the least mean square from any number, so that its
+    estimate from a noisy mean is from above.
+    """
+    domain, many = source.release.domain, strata.people.size
+    inside = strata.labels[None, :] == np.arange(many)[:, None]
+    if (np.any(inside * row != 0.0, axis=1) & (strata.drawn == 0.0)).any():
+        raise IntervalError(
+            "nobody was drawn of a stratum, so nothing is known of it",
+            way_out="Compare the other strata",
+        )
+    sums = source.answers(SparseRows(domain, as_sparse(inside * row)))
+    means = sums / np.maximum(strata.drawn, 1.0)
+    centred: FloatArray = row - means[strata.labels][None, :]
+    return centred
 
 
 def _added(spreads: list[Spread]) -> Spread:

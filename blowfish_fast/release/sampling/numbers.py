@@ -151,7 +151,7 @@ def scaled_counts(release: Any, workload: Workload) -> FloatArray:
     elif isinstance(design, Stratified | Weighted):
         weights = source.weights[0]
         if isinstance(design, Stratified):
-            weights = _strata(source).weights
+            weights = strata_of(source).weights
         rows = cell_rows(workload).multiply(weights[None, :])
         counts = np.asarray(rows @ release.estimate.reshape(-1)).reshape(-1)
     return np.asarray(np.maximum(counts, 0.0))
@@ -217,8 +217,18 @@ def _normal_counts(source: Sampled, workload: Workload) -> FloatArray:
     return np.stack([low, farthest(room, centre, top)], axis=-1)
 
 
-class _Strata(NamedTuple):
-    """Strata of a sample: what a record of each cell stands for, and the sizes."""
+class Strata(NamedTuple):
+    """Strata of a sample: what a record of each cell stands for, and the sizes.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (cells,)
+        The stratum of each cell.
+    people : ndarray of float64, shape (strata,)
+        How many people each has.
+    drawn : ndarray of float64, shape (strata,)
+        How many of them were drawn.
+    """
 
     labels: IntArray
     people: FloatArray
@@ -230,9 +240,20 @@ class _Strata(NamedTuple):
         each: FloatArray = self.people / np.maximum(self.drawn, 1.0)
         return each[self.labels]
 
+    @property
+    def variances(self) -> FloatArray:
+        """What the square of a record's value, from its stratum's mean, varies by."""
+        left = (self.people - self.drawn) / np.maximum(self.people - 1.0, 1.0)
+        each: FloatArray = (self.people / np.maximum(self.drawn, 1.0)) ** 2 * left
+        return each[self.labels]
 
-def _strata(source: Sampled) -> _Strata:
-    """Return the strata; refuse those whose sizes in the sample are not public."""
+
+def strata_of(source: Sampled) -> Strata:
+    """Return the strata; refuse those whose sizes in the sample are not public.
+
+    Raises `IntervalError` where sizes carry noise, `InputError` where a stratum has
+    more records than people.
+    """
     from scipy import sparse
 
     design, domain = source.design, source.release.domain
@@ -257,7 +278,7 @@ def _strata(source: Sampled) -> _Strata:
             "more records were drawn of a stratum than it has people",
             way_out="State the population that they were drawn from",
         )
-    return _Strata(labels, people, drawn)
+    return Strata(labels, people, drawn)
 
 
 def stratified_counts(
@@ -287,7 +308,7 @@ def stratified_counts(
     from scipy import sparse
 
     refuse_exact(method, "a stratified sample")
-    strata, domain = _strata(source), source.release.domain
+    strata, domain = strata_of(source), source.release.domain
     many, rows = strata.people.size, cell_rows(workload)
     taken = SIDE_SHARE * source.miss
     variance = np.zeros(workload.queries)
@@ -406,7 +427,7 @@ def count_parts(
 
 def _stratified_parts(source: Sampled, rows: Any) -> tuple[FloatArray, FloatArray]:
     """Return both variances of Lemma PN7, at the shares that are estimated."""
-    strata, domain = _strata(source), source.release.domain
+    strata, domain = strata_of(source), source.release.domain
     sampling = np.zeros(rows.shape[0])
     left_over = (strata.people - strata.drawn) / np.maximum(strata.people - 1.0, 1.0)
     for stratum, drawn in enumerate(np.maximum(strata.drawn, 1.0)):

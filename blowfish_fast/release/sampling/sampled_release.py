@@ -22,6 +22,7 @@ from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.total_error import (
     NoisyCounts,
 )
+from blowfish_fast.release.grants import BEFORE_DATA
 from blowfish_fast.release.query_grid import (
     MOST_COEFFICIENTS,
     Grid,
@@ -52,9 +53,18 @@ Method = Literal["exact", "normal"]
 
 
 FIXED_LAYOUTS = frozenset(
-    {"laplace", "gaussian", "hierarchy", "ordered", "ordered_hierarchical", "privelet"}
+    {
+        "laplace",
+        "gaussian",
+        "hierarchy",
+        "nested",
+        "ordered",
+        "ordered_hierarchical",
+        "privelet",
+    }
 )
-"""Mechanisms whose measurement is laid out before any data are seen."""
+"""Mechanisms whose measurement is laid out before any data are seen. Others say it of a
+release by its detail "laid_out"."""
 
 
 SIDE_SHARE = 0.1
@@ -154,7 +164,9 @@ class Sampled:
     ) -> None:
         self.release, self.design = release, stated_design(release)
         self.miss = 1.0 - as_confidence(confidence)
-        self.fixed = release.mechanism in FIXED_LAYOUTS if fixed is None else fixed
+        stated = release.details.get("laid_out") == BEFORE_DATA
+        usual = release.mechanism in FIXED_LAYOUTS or stated
+        self.fixed = usual if fixed is None else fixed
 
     def answers(self, workload: Workload) -> FloatArray:
         """Return the linear answers, before any fit."""
@@ -168,7 +180,8 @@ class Sampled:
                 "the sampling is taken as normal only where answers are off by noise "
                 "alone, and what was measured was laid out before the data were seen",
                 received=f"a release by {self.release.mechanism}",
-                way_out='Ask method="exact", or release with bf.Hierarchy, bf.Laplace',
+                way_out='Ask method="exact" where there is one, or release with '
+                "bf.Hierarchy or bf.Laplace, --mechanism laplace",
             )
 
     def spread(self, workload: Workload) -> Spread:

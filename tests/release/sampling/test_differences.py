@@ -107,5 +107,57 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(IntervalError, match="how these records were drawn"):
         aged.where().difference(aged.where())
     strata = drawn(design=bf.sampling.Stratified("sex", {"F": 5_000, "M": 6_000}))
-    with pytest.raises(IntervalError, match="stratified sample"):
+    with pytest.raises(IntervalError, match="must be public"):
         rich_of(strata)
+
+
+HELD = bf.policies.Blocks(BOTH, np.array([0, 0, 1, 1]))
+"""The sex of a person is no secret, so that sizes of strata are public."""
+STRATA = bf.sampling.Stratified("sex", {"F": 20_000, "M": 60_000})
+
+
+def stratified(counts, epsilon=50, seed=1):
+    release = bf.Laplace(HELD, epsilon=epsilon).release(counts, rng=seed)
+    return release.sampled(STRATA)
+
+
+def test_waves_of_stratified_samples_are_compared():
+    first, second = stratified(COUNTS), stratified([[600, 400], [1_300, 700]])
+    rich = second.where(rich="yes").difference(first.where(rich="yes"))
+    weights = np.array([0.25, 0.75])
+    shares = np.array([[0.3, 0.35], [0.4, 0.35]])
+    assert rich == pytest.approx(shares[1] @ weights - shares[0] @ weights, abs=2e-3)
+    drawn_of, people = np.array([[1000, 1000], [1000, 2000]]), np.array([2e4, 6e4])
+    left = (people - drawn_of) / (people - 1)
+    variance = (weights**2 * left * shares * (1 - shares) / drawn_of).sum()
+    assert rich.variance_parts().sampling == pytest.approx(variance, rel=0.02)
+    low, high = rich.interval()
+    assert high - low == pytest.approx(2 * 1.96 * np.sqrt(variance), rel=0.06)
+    exact = 2 * ndtr(-abs(rich) / np.sqrt(variance))
+    assert exact < rich.p_value() < 1.6 * exact
+    inside = rich_of(stratified(COUNTS))
+    assert inside == pytest.approx(0.05, abs=2e-3)
+    assert inside.interval()[0] < 0.05 < inside.interval()[1]
+    nobody = stratified([[0, 0], [10, 5]])
+    poor = nobody.where(rich="no")
+    with pytest.raises(IntervalError, match="nobody was drawn"):
+        nobody.where(rich="yes").difference(poor)
+
+
+def wave(rng, sizes, seed):
+    """Draw so many of each stratum, of which 30 and 50 % are rich, and release."""
+    counts = []
+    for rich, poor, size in zip((6_000, 30_000), (14_000, 30_000), sizes, strict=True):
+        such = rng.hypergeometric(rich, poor, size)
+        counts.append([size - such, such])
+    return stratified(counts, "0.1", seed).where(rich="yes")
+
+
+def test_equal_waves_of_strata_seldom_differ():
+    rng = np.random.default_rng(1)
+    hits = 0
+    for seed in range(40):
+        first = wave(rng, (400, 400), 2 * seed)
+        second = wave(rng, (300, 600), 2 * seed + 1)
+        hits += second.difference(first).p_value() <= 0.05
+    assert hits <= 6

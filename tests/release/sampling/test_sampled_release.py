@@ -426,3 +426,19 @@ def test_counts_of_everybody_are_worked_out_in_parts_that_memory_holds(monkeypat
     assert again == pytest.approx(whole, rel=1e-9)
     for one, other in zip(numbers.count_parts(drawn, cells), parts, strict=True):
         assert one == pytest.approx(other)
+
+
+def test_strategies_that_public_values_chose_are_laid_out_before_the_data():
+    held = bf.policies.Blocks(PEOPLE, np.repeat([0, 1], 8))
+    asked = bf.workloads.Identity(PEOPLE)
+    design = bf.sampling.Stratified("sex", population={"F": 9_000, "M": 11_000})
+    chosen = bf.Transformed(held, asked, partition=None, strategy="cells", epsilon=1)
+    release = chosen.release(COUNTS, rng=1)
+    assert release.details["laid_out"] == "before the data"
+    people = release.sampled(design).where(age=slice(0, 30)).count()
+    assert people.interval(of="population")[0] > 0
+    line = bf.Domain.from_edges(range(65), name="x")
+    divided = bf.Transformed(
+        bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=1
+    ).release(np.full(64, 9), rng=1)
+    assert "laid_out" not in divided.details
