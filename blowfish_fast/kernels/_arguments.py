@@ -60,7 +60,11 @@ def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
         except BlowfishError:
             raise
         except FAILURES as problem:
-            signature.bind(*given, **named)
+            try:
+                signature.bind(*given, **named)
+            except TypeError as misfit:
+                # Python's own words name neither the kernel nor what it takes.
+                raise TypeError(f"{kernel.__name__}{signature}: {misfit}") from None
             raise InputError(
                 f"{kernel.__name__} takes numbers and arrays of real numbers as its "
                 f"docstring says; received something else ({problem})"
