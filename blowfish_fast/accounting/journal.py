@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -104,6 +104,58 @@ class Reservation(NamedTuple):
     content: dict[str, Any]
     analyst: str | None = None
     commitment: dict[str, Any] | None = None
+
+
+class ReleasedColumns(NamedTuple):
+    """Of which columns something was charged.
+
+    Attributes
+    ----------
+    last : int
+        The entry of the last charge; 0 before the first one.
+    names : frozenset[str] or None
+        The columns; None where a charge does not say, which may be about all.
+    """
+
+    last: int
+    names: frozenset[str] | None
+
+    @classmethod
+    def of(cls, charges: Iterable[Charge]) -> ReleasedColumns:
+        """Return the columns of charges."""
+        last, names, all_named = 0, set[str](), True
+        for charge in charges:
+            last = max(last, charge.number)
+            for part in charge.content.get("parts") or [{}]:
+                columns = part.get("columns")
+                all_named = all_named and columns is not None
+                names.update(columns or ())
+        return cls(last, frozenset(names) if all_named else None)
+
+    def plain(self) -> list[str] | str:
+        """Return the names for the log, in order; "all" where a charge names none."""
+        return "all" if self.names is None else sorted(self.names)
+
+
+class TermsChange(NamedTuple):
+    """A change of the terms after the first charge.
+
+    Attributes
+    ----------
+    number : int
+        Its entry.
+    before : dict[str, object]
+        What was agreed before.
+    after : dict[str, object]
+        What is agreed since.
+    released : ReleasedColumns
+        What had been charged by then.
+    """
+
+    number: int
+    before: dict[str, Any]
+    after: dict[str, Any]
+    released: ReleasedColumns
 
 
 class ChargeOutcome(NamedTuple):
@@ -641,6 +693,85 @@ class Journal:
             connection.execute(
                 "UPDATE budget SET total = ?, terms = ?", (total, number)
             )
+
+    def released_columns(self) -> ReleasedColumns:
+        """Return of which columns something was charged, and up to which entry."""
+        with self._commits.alone(write=False) as connection:
+            return ReleasedColumns.of(_charges(connection, ""))
+
+    def add_columns(
+        self,
+        terms: dict[str, Any],
+        before: int,
+        released: ReleasedColumns,
+        note: dict[str, Any],
+    ) -> None:
+        """Change the terms after the first charge, with an entry that says so.
+
+        Whether the new terms have the same meaning for what was charged is for the
+        caller to decide (Lemma CO14); here it is made sure that nobody changed the
+        terms or charged anything since he did.
+
+        Parameters
+        ----------
+        terms : dict[str, object]
+            What is agreed from now on.
+        before : int
+            The entry of the terms that he looked at.
+        released : ReleasedColumns
+            The charges that he looked at.
+        note : dict[str, object]
+            Why, and by whom.
+
+        Raises
+        ------
+        LedgerError
+            If something was charged or agreed since, or the file was made before
+            columns could be added.
+        """
+        with self._commits.alone(write=True) as connection:
+            standing = _standing(connection)
+            latest = ReleasedColumns.of(_charges(connection, ""))
+            if standing.terms != before or latest != released:
+                raise LedgerError(
+                    f"{self.name} was charged or amended meanwhile; nothing was "
+                    "changed. Ask again"
+                )
+            agreed = {
+                **note,
+                "total": standing.total,
+                "terms": terms,
+                "released": released.plain(),
+            }
+            number = file.append_entry(connection, "amend", None, 0, agreed)
+            try:
+                connection.execute("UPDATE budget SET terms = ?", (number,))
+            except sqlite3.IntegrityError:
+                raise LedgerError(
+                    f"{self.name} was made before columns could be added, and keeps "
+                    "its own; nothing was changed",
+                    way_out="Make another ledger, and add what both have spent",
+                ) from None
+
+    def changes_of_terms(self) -> list[TermsChange]:
+        """Return how the terms were changed after the first charge, oldest first."""
+        with self._commits.alone(write=False) as connection:
+            rows = connection.execute(
+                "SELECT number, content FROM log WHERE kind IN ('open', 'amend') "
+                "ORDER BY number"
+            ).fetchall()
+            charges = [] if len(rows) == 1 else list(_charges(connection, ""))
+        changes: list[TermsChange] = []
+        agreed: dict[str, Any] = {}
+        for number, content in rows:
+            plain = file.parse_content(content)
+            earlier = [charge for charge in charges if charge.number < number]
+            terms = plain.get("terms") or {}
+            if earlier:
+                released = ReleasedColumns.of(earlier)
+                changes.append(TermsChange(number, agreed, terms, released))
+            agreed = terms
+        return changes
 
     def raise_total(self, total: int, note: dict[str, Any]) -> None:
         """Raise the budget, at any time, with an entry that says so.

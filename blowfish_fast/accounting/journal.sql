@@ -47,10 +47,20 @@ BEGIN SELECT RAISE (ABORT, 'allotments are never deleted'); END;
 CREATE TRIGGER no_allotment_is_refunded BEFORE UPDATE ON allotment
 WHEN NEW.spent < OLD.spent OR NEW.analyst <> OLD.analyst
 BEGIN SELECT RAISE (ABORT, 'nothing is ever refunded'); END;
-CREATE TRIGGER terms_are_frozen BEFORE UPDATE ON budget
-WHEN (NEW.total < OLD.total OR NEW.terms <> OLD.terms)
-AND EXISTS (SELECT 1 FROM log WHERE kind = 'charge')
-BEGIN SELECT RAISE (ABORT, 'terms are frozen after the first charge'); END;
+CREATE TRIGGER budgets_are_not_lowered BEFORE UPDATE ON budget
+WHEN NEW.total < OLD.total AND EXISTS (SELECT 1 FROM log WHERE kind = 'charge')
+BEGIN SELECT RAISE (ABORT, 'a budget that was charged is never lowered'); END;
+CREATE TRIGGER changes_of_terms_are_logged BEFORE UPDATE ON budget
+WHEN NEW.terms <> OLD.terms AND EXISTS (SELECT 1 FROM log WHERE kind = 'charge')
+AND NOT (
+    NEW.total = OLD.total AND NEW.spent = OLD.spent
+    AND EXISTS (
+        SELECT 1 FROM log WHERE number = NEW.terms AND kind = 'amend'
+        AND number = (SELECT max(number) FROM log)
+        AND json_extract(content, '$.released') IS NOT NULL
+    )
+)
+BEGIN SELECT RAISE (ABORT, 'after the first charge columns are added, and no more'); END;
 CREATE TRIGGER raises_are_logged BEFORE UPDATE ON budget
 WHEN NEW.total > OLD.total AND EXISTS (SELECT 1 FROM log WHERE kind = 'charge')
 AND (SELECT kind FROM log ORDER BY number DESC LIMIT 1) <> 'raise'

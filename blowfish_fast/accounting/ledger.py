@@ -90,7 +90,10 @@ from .statements import (
     Preview,
     Share,
     Terms,
+    add_columns,
+    check_changes,
     plain_terms,
+    raises_of,
     read_terms,
     refuse_other_terms,
 )
@@ -203,14 +206,9 @@ class Ledger(HasBudget):
 
     def _terms(self) -> Terms:
         """Return the terms in force; another process may have amended them."""
-        agreed = self._agreed
-        if not agreed.final:
-            # Asked before the terms are read: from the first charge on they stay.
-            final = self._journal.has_charges()
-            if self._journal.standing().terms != agreed.entry:
-                agreed = read_terms(self._journal)
-            self._agreed = agreed = agreed._replace(final=final)
-        return agreed
+        if self._journal.standing().terms != self._agreed.entry:
+            self._agreed = read_terms(self._journal)
+        return self._agreed
 
     @property
     def path(self) -> Path | None:
@@ -219,7 +217,7 @@ class Ledger(HasBudget):
 
     @property
     def policy(self) -> Policy:
-        """What stays indistinguishable; frozen after the first charge."""
+        """What stays indistinguishable; once charged, only columns are added."""
         return self._terms().policy
 
     @property
@@ -1013,6 +1011,47 @@ class Ledger(HasBudget):
         self._journal.amend(total, plain_terms(chosen, noted, self.currency))
         self._agreed = read_terms(self._journal)
 
+    def add_columns(self, policy: Policy, *, why: str, by: str = "") -> None:
+        """Go on under a policy over more columns of the same people, at any time.
+
+        What was released keeps its price: columns of which something was released keep
+        their policy, and their cells, which may be cut finer. Other columns may be
+        added, corrected or left out (Lemma CO14).
+
+        Parameters
+        ----------
+        policy : Policy
+            The same policy over all columns that are wanted now.
+        why : str
+            The reason; the log keeps it.
+        by : str, default ''
+            Who decided.
+
+        Raises
+        ------
+        InputError
+            If no reason is given.
+        LedgerError
+            If the policy is another one for what was released, or an explorer or a
+            population describes the tables of this ledger.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> age = bf.Domain.from_edges(range(0, 101, 10), name="age")
+        >>> ledger = bf.Ledger(epsilon=1, policy=bf.policies.Full(age))
+        >>> ages = ledger.release(bf.Laplace(ledger.policy, epsilon=0.25), [7] * 10)
+        >>> sex = bf.Domain.from_levels(["f", "m"], name="sex")
+        >>> both = bf.policies.Full(bf.Domain.product(age, sex))
+        >>> ledger.add_columns(both, why="the second sheet was entered")
+        >>> ledger.policy.domain.names, float(ledger.spent)
+        (('age', 'sex'), 0.25)
+        """
+        if not why.strip():
+            raise InputError("say why columns are added; the log keeps it")
+        _check_policy(policy)
+        add_columns(self._journal, self._terms(), policy, {"why": why, "by": by})
+
     def raise_budget(self, amount: Any, *, why: str, by: str = "") -> None:
         """Raise the whole budget, at any time; the log says when, why and by whom.
 
@@ -1038,15 +1077,7 @@ class Ledger(HasBudget):
 
     def raises(self) -> list[dict[str, Any]]:
         """Return how the budget was raised: time, amount, why and by whom."""
-        return [
-            {
-                "time": change.get("time"),
-                "amount": self.currency.amount(int(change["total"])),
-                "why": change.get("why", ""),
-                "by": change.get("by", ""),
-            }
-            for change in self._journal.raises()
-        ]
+        return raises_of(self._journal)
 
     def verify(self, head: str | None = None) -> str:
         """Check the chain of entries, the sum and every stored answer. O(file).
@@ -1054,7 +1085,9 @@ class Ledger(HasBudget):
         Returns the digest of the last entry: note it where the ledger's owner cannot
         write, and pass it as `head` later, which shows that nothing was cut off since.
         """
-        return self._journal.verify(head)
+        last = self._journal.verify(head)
+        check_changes(self._journal)
+        return last
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but stored answers as plain data, numbers as fractions in text."""

@@ -226,7 +226,8 @@ def _strange_columns(mine: Policy, agreed: Policy) -> str:
         return (
             f"the ledger is about {', '.join(map(str, agreed_names))}; received a "
             f"release of {', '.join(strange)}. A ledger is made over all columns of "
-            "its people that are ever released"
+            "its people that are released; ledger.add_columns, or `blowfish ledger "
+            "amend`, adds some later"
         )
     if agreed.domain.columns_for(mine.domain) is None:
         # Each by itself, so that the message names those that differ.
@@ -448,6 +449,7 @@ def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, 
                     "mechanism": part.mechanism.name,
                     **part.mechanism.budget.to_dict(),
                     "policy": part.mechanism.policy.describe(),
+                    **_columns_of(part.mechanism.policy),
                     **({"vouched": strange} if strange else {}),
                 }
                 # What was defined outside the package, which a curator vouched for.
@@ -455,6 +457,17 @@ def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, 
             ],
         }
     return dict(facts["request"])
+
+
+def _columns_of(policy: Policy) -> dict[str, list[str]]:
+    """Return which columns a release shows, where its policy says so.
+
+    Bins of a policy's own are no columns: they may show any of their parent's.
+    """
+    names = policy.domain.names
+    if policy.buckets is not None or None in names:
+        return {}
+    return {"columns": [str(name) for name in names]}
 
 
 def people_of(parts: list[RequestPart], together: str | None) -> str | None:

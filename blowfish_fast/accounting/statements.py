@@ -12,9 +12,10 @@ from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.errors import BlowfishError, InputError, LedgerError
 from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.policies import Policy, from_dict
+from blowfish_fast.policies.protocol import extends
 
 from .composition import EPSILON, Currency
-from .journal import BudgetStanding, Charge, Journal, State
+from .journal import BudgetStanding, Charge, Journal, ReleasedColumns, State
 
 
 class Terms(NamedTuple):
@@ -28,14 +29,11 @@ class Terms(NamedTuple):
         What is secret.
     about : dict[str, object]
         What else was agreed.
-    final : bool, default False
-        Whether they stay.
     """
 
     entry: int
     policy: Policy
     about: dict[str, Any]
-    final: bool = False
 
 
 def plain_terms(
@@ -75,6 +73,10 @@ def read_terms(journal: Journal) -> Terms:
             f"{journal.name} is damaged: its format counts {journal.currency.name} and "
             f"its terms {terms.get('currency', EPSILON.name)!r}"
         )
+    return _terms_of(journal, entry, terms)
+
+
+def _terms_of(journal: Journal, entry: int, terms: Mapping[str, Any]) -> Terms:
     try:
         about = dict(terms.get("about") or {})
         return Terms(entry, from_dict(terms["policy"]), about)
@@ -83,6 +85,128 @@ def read_terms(journal: Journal) -> Terms:
             f"the policy of {journal.name} cannot be read ({problem}); was it written "
             "by a newer version?"
         ) from None
+
+
+def refused_columns(agreed: Policy, released: ReleasedColumns, policy: Policy) -> str:
+    """Say why a charged ledger cannot go on under a policy (Lemma CO14).
+
+    Parameters
+    ----------
+    agreed : Policy
+        The policy in force.
+    released : ReleasedColumns
+        Of which columns something was charged.
+    policy : Policy
+        The policy that is to be in force.
+
+    Returns
+    -------
+    str
+        The reason; empty if it can.
+    """
+    names = agreed.domain.names
+    if None in names:
+        return "columns without names cannot be told from those that come later"
+    if extends(policy, agreed):
+        return ""
+    charged, shown = agreed, list(names)
+    if released.names is not None and released.names <= {*names}:
+        shown = [name for name in names if name in released.names]
+        part = agreed.domain.marginal(shown)
+        views = agreed.domain.columns_for(part)
+        seen = None if views is None else agreed._seen_through(views, part)
+        charged = agreed if seen is None else seen
+    # Of the same kind: what was promised about several columns at once stays promised.
+    if policy.kind == agreed.kind and extends(policy, charged):
+        return ""
+    return (
+        f"something was released of {', '.join(map(str, shown))}, at prices for their "
+        "cells and their policy: these stay as they are (cells may be cut finer), and "
+        "other columns are added beside them under a policy of the same kind"
+    )
+
+
+def raises_of(journal: Journal) -> list[dict[str, Any]]:
+    """Return how a budget was raised, for people.
+
+    Parameters
+    ----------
+    journal : Journal
+        The journal of the ledger.
+
+    Returns
+    -------
+    list of dict
+        Time, amount, why and by whom, oldest first.
+    """
+    return [
+        {
+            "time": change.get("time"),
+            "amount": journal.currency.amount(int(change["total"])),
+            "why": change.get("why", ""),
+            "by": change.get("by", ""),
+        }
+        for change in journal.raises()
+    ]
+
+
+def add_columns(
+    journal: Journal, terms: Terms, policy: Policy, note: dict[str, Any]
+) -> None:
+    """Go on under a policy over more columns, where Lemma CO14 covers it.
+
+    Parameters
+    ----------
+    journal : Journal
+        The journal of the ledger.
+    terms : Terms
+        The terms in force.
+    policy : Policy
+        The policy that is to be in force.
+    note : dict[str, object]
+        Why, and by whom.
+
+    Raises
+    ------
+    LedgerError
+        If the lemma does not cover it, or something else describes the tables.
+    """
+    if terms.about:
+        raise LedgerError(
+            "the tables of this ledger are described by an explorer or a population, "
+            "which its columns must fit",
+            way_out="Describe another table there, or make a ledger of its own",
+        )
+    released = journal.released_columns()
+    reason = refused_columns(terms.policy, released, policy)
+    if reason:
+        raise LedgerError(reason, received=repr(policy))
+    plain = plain_terms(policy, terms.about, journal.currency)
+    journal.add_columns(plain, terms.entry, released, note)
+
+
+def check_changes(journal: Journal) -> None:
+    """Refuse a log whose terms were changed otherwise than by adding columns.
+
+    Parameters
+    ----------
+    journal : Journal
+        The journal of the ledger, whose chain was checked.
+
+    Raises
+    ------
+    LedgerError
+        If a change after the first charge is not covered by Lemma CO14.
+    """
+    for change in journal.changes_of_terms():
+        before = _terms_of(journal, change.number, change.before)
+        after = _terms_of(journal, change.number, change.after)
+        reason = refused_columns(before.policy, change.released, after.policy)
+        if reason or before.about != after.about:
+            raise LedgerError(
+                f"{journal.name} is damaged or was tampered with: entry "
+                f"{change.number} does more than to add columns"
+            )
 
 
 def refuse_other_terms(

@@ -352,6 +352,38 @@ def implies(policy: PolicyGraph, other: PolicyGraph) -> bool:
     return _includes(policy, other)
 
 
+def extends(policy: PolicyGraph, other: PolicyGraph) -> bool:
+    """Return whether a policy is another one with more columns, or finer cells.
+
+    On the columns of the other it has the same edges, so that whatever is private
+    under one of them, and shows these columns alone, is private under both
+    (``docs/proofs/composition.md``, Lemma CO14).
+
+    Parameters
+    ----------
+    policy : PolicyGraph
+        The policy over more columns.
+    other : PolicyGraph
+        The policy over some of them.
+
+    Returns
+    -------
+    bool
+        Whether that is sure.
+    """
+    if policy.person_rule != other.person_rule:
+        return False
+    if policy.group_size != other.group_size:
+        return False
+    if policy.has_constraints or other.has_constraints:
+        return False
+    columns = policy.domain.columns_for(other.domain)
+    seen = None if columns is None else policy._seen_through(columns, other.domain)
+    if seen is None or seen.domain != other.domain:
+        return False
+    return implies(other, seen) and implies(seen, other)
+
+
 def _implied_by_parent(policy: PolicyGraph, other: PolicyGraph) -> bool:
     """Return whether the policy that `policy` is a projection of implies `other`."""
     if policy.parent is None or not implies(policy.parent, other):

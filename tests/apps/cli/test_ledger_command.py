@@ -189,6 +189,40 @@ def test_what_cannot_be_amended_is_refused(tmp_path, words, reason):
 
 
 def test_after_a_charge_terms_are_fixed(path):
-    done = run("amend", path, "--policy", "add_remove")
+    done = run("amend", path, "--policy", "add_remove", "--why", "we hoped")
     assert isinstance(done.exception, LedgerError)
-    assert "charged" in str(done.exception)
+    assert "columns without names" in str(done.exception)
+    done = run("amend", path, "--policy", "full", "--epsilon", "9", "--why", "more")
+    assert "frozen" in str(done.exception)
+
+
+def test_after_a_charge_columns_are_added_with_a_reason(tmp_path):
+    made = tmp_path / "new.ledger"
+    columns = ["--domain", "age=0:9:3"]
+    run("create", made, *columns, "--policy", "full", "--epsilon", "1")
+    with bf.Ledger(made) as ledger:
+        ledger.release(bf.Laplace(ledger.policy, epsilon="0.25"), [1, 2, 3])
+    columns += ["--domain", "sex=categories:f,m", "--policy", "full"]
+    assert "say why" in str(run("amend", made, *columns).exception)
+    done = run("amend", made, *columns, "--why", "a second sheet", "--by", "ann")
+    assert done.exit_code == 0, done.output
+    with bf.Ledger(made) as ledger:
+        assert ledger.policy.domain.names == ("age", "sex")
+        assert float(ledger.spent) == 0.25
+        sexes = bf.Domain.from_levels(["f", "m"], name="sex")
+        ledger.release(bf.Laplace(bf.policies.Full(sexes), epsilon="0.25"), [1, 2])
+        ledger.verify()
+    other = ["--domain", "age=0:9:1", "--domain", "sex=categories:f,x"]
+    done = run("amend", made, *other, "--policy", "full", "--why", "a misprint")
+    assert "something was released of age, sex, at prices" in str(done.exception)
+
+
+def test_people_stay_protected_with_all_their_records_when_columns_come(tmp_path):
+    made = tmp_path / "new.ledger"
+    columns = ["--domain", "age=0:9:3", "--policy", "full"]
+    whole = bf.policies.Full(bf.Domain.from_edges([0, 3, 6, 9], name="age"))
+    bf.Ledger(made, epsilon=1, policy=whole.per_person(2, person="id")).close()
+    assert run("amend", made, *columns, "--domain", "sex=categories:f,m").exit_code == 0
+    with bf.Ledger(made) as ledger:
+        assert (ledger.policy.at_most, ledger.policy.person) == (2, "id")
+        assert ledger.policy.domain.names == ("age", "sex")

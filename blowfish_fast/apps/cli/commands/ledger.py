@@ -214,12 +214,22 @@ def amend(
     ] = None,
     missing: Treatment = None,
     outside: Treatment = None,
+    why: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="After a charge: the reason; the ledger keeps it."
+        ),
+    ] = "",
+    by: Annotated[
+        str, typer.Option(metavar="NAME", help="Who decided; the ledger keeps it.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
-    """Change budget, columns, cells or policy of a ledger that has charged nothing.
+    """Change budget, columns, cells or policy of a ledger.
 
-    After the first charge they are fixed: releases that were made under other cells or
-    another policy would add up to nothing that is proved. `raise` raises the budget.
+    After the first charge columns can be added, with --why; those of which nothing was
+    released can be corrected. All others keep their cells and the policy: releases
+    under others would add up to nothing that is proved. `raise` raises the budget.
     """
     from blowfish_fast.apps.cli.parsing.policy import parse_table_policy
 
@@ -237,16 +247,28 @@ def amend(
             from blowfish_fast.apps.cli.parsing.job import Job
 
             stated = Job(domain=cells, policy=policy, missing=missing, outside=outside)
-            changes["policy"] = _policy_of_table(stated)
+            changes["policy"] = _for_the_same_people(_policy_of_table(stated), book)
         elif policy is not None:
-            changes["policy"] = parse_table_policy(policy, book.policy.domain)
+            one_record = parse_table_policy(policy, book.policy.domain)
+            changes["policy"] = _for_the_same_people(one_record, book)
         if not changes:
             raise InputError(
                 "nothing is to be changed",
                 way_out="Give --epsilon or --rho, --policy, or --domain with --policy",
             )
-        book.amend(**changes)
+        if book.frozen and [*changes] == ["policy"]:
+            book.add_columns(**changes, why=why, by=by)
+        else:
+            book.amend(**changes)
     _show_status(path, as_json=as_json)
+
+
+def _for_the_same_people(policy: Any, book: bf.Ledger) -> Any:
+    """Return a policy that protects persons with all records where the ledger does."""
+    agreed = book.policy
+    if not isinstance(agreed, bf.policies.PerPerson):
+        return policy
+    return policy.per_person(agreed.at_most, person=agreed.person, count=agreed.count)
 
 
 def _stated_for(book: bf.Ledger, path: Path, budget: Stated) -> Any:

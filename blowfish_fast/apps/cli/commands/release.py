@@ -271,9 +271,9 @@ def _narrow_ledger(report: dict[str, Any]) -> str:
     start = "would cover" if report["dry_run"] else "covers"
     return (
         f"NOTE: the new ledger {report['ledger']['file']} {start} {columns}, and no "
-        "other column: nothing else of these people can be released from it later. "
-        "State all columns that will ever come, [ledger_domain] or `blowfish ledger "
-        "create`, before the first release"
+        "other column of these people. State all columns that will come, "
+        "[ledger_domain] or `blowfish ledger create`, or add them later: `blowfish "
+        "ledger amend`"
     )
 
 
