@@ -51,9 +51,10 @@ from .questions import (
     RectanglesQuestion,
     read_question,
 )
+from .remembered.registering import NOTHING, Registered, Registrations
 from .same_question import canonical
 
-RULE = 2
+RULE = 3
 """Which rule an answer was read by; the log keeps it beside the numbers."""
 MOST_TRIED = 16
 """Sources that are held against one question: those that cost most come first."""
@@ -75,6 +76,9 @@ LEAST_MISS = 1e-290
 OWN_SHARE = 0.25
 """The part of beta that the numbers which a source was drawn for have among them, where
 its noise may be lowered later."""
+
+REGISTERED_SHARE = 0.25
+"""The part of beta that registered questions have among them, where there are any."""
 
 NO_COUNTS = ("frequent", "sum", "mean", "share")
 """Kinds of questions whose answers are no counts of bins."""
@@ -314,7 +318,7 @@ class PastRelease:
 
     `level` is how far its noise was lowered, on a public grid (``refining``); None
     where it never can be. `level_chosen` says whether earlier answers may have led to
-    that.
+    that. `registered` is what was stated before its first noise was drawn.
     """
 
     entry: Entry
@@ -322,6 +326,7 @@ class PastRelease:
     release: HistogramRelease
     level: int | None = None
     level_chosen: bool = False
+    registered: Registered = NOTHING
 
     def read(self, asked: Layout, cost: Accuracy, place: int) -> KnownAnswer | None:
         """Return what the source says about a question; None if it cannot.
@@ -357,7 +362,7 @@ class PastRelease:
         if terms is not None and math.isfinite(promised):
             half = np.asarray(terms * promised, dtype=np.float64)
             readings.append(KnownAnswer(values, half, self.entry, "any", "sum"))
-        half_widths = self._noise(rows, cost, place)
+        half_widths = self._noise(rows, cost, place, bins_of(asked.question))
         if half_widths is not None:
             holds: Holds = "any" if self._may_be_chosen(cost) else "fixed"
             readings.append(
@@ -379,12 +384,19 @@ class PastRelease:
         alone = cost.scope == "per_query" or len(rows) == 1
         return terms if alone and terms.max(initial=0) <= 1 else None
 
-    def _noise(self, rows: FloatArray, cost: Accuracy, place: int) -> FloatArray | None:
+    def _noise(
+        self, rows: FloatArray, cost: Accuracy, place: int, bins: str
+    ) -> FloatArray | None:
         """Return half-widths by the law of the noise, or None: Lemmas PA3, PA5, PA8."""
         if self._may_be_chosen(cost):
             spent = log_family(self.layout) + self._shared(place)
             if self.level is not None:
                 spent -= math.log1p(-OWN_SHARE)
+            if bins in self.registered.questions:
+                # One of those that were stated before the noise: Lemma PA9.
+                stated = math.log(self.registered.numbers) - math.log(REGISTERED_SHARE)
+                stated += self._levels(place)
+                spent = min(spent, stated)
         else:
             spent = math.log(len(rows)) if cost.scope == "simultaneous" else 0.0
         return self._widths(rows, cost, spent)
@@ -407,6 +419,11 @@ class PastRelease:
         return math.inf if half_widths is None else float(half_widths.max())
 
     def _shared(self, place: int) -> float:
+        """Return how much less than beta other questions may miss with, as a log."""
+        left = math.log1p(-REGISTERED_SHARE) if self.registered.questions else 0.0
+        return self._levels(place) - left
+
+    def _levels(self, place: int) -> float:
         """Return how much less than beta it may miss with at its level, as a log."""
         at, level = math.log(place) + math.log(place + 1), self.level
         return at if level is None else at + math.log((level + 1) * (level + 2))
@@ -450,6 +467,8 @@ class PastAnswers:
         self._loaded: OrderedDict[str, PastRelease | None] = OrderedDict()
         self._readings: OrderedDict[tuple[Any, ...], KnownAnswer | None] = OrderedDict()
         self._lists: dict[str | Literal[False] | None, _Listed] = {}
+        self.registrations = Registrations(ledger)
+        """Questions that were stated in advance."""
         self._lock = threading.Lock()
 
     def read(
@@ -490,7 +509,7 @@ class PastAnswers:
         places.sort(key=lambda pair: (-whole_price(pair[0]), pair[1]))
         # What a source says of a question does not depend on the alpha that is asked
         # for, or on the budget that is stated.
-        bins = asked.model_dump_json(exclude={"cost"})
+        bins = bins_of(asked)
         terms = (bins, cost.beta, cost.scope, cost.chosen)
         layout: Layout | None = None
         best: KnownAnswer | None = None
@@ -646,7 +665,46 @@ class PastAnswers:
             # Which questions buckets that were chosen privately fit is no public fact.
             return None
         chosen = bool(refined_as(entry).get("chosen", False))
-        return PastRelease(entry, layout, release, level, chosen)
+        root = self._ledger.entry(refined_as(entry).get("root", entry.request))
+        assert root is not None, "charges stay"
+        registered = self.registrations.before(
+            table.name, root.number, root.analyst, everybody=table.share != "own"
+        )
+        return PastRelease(entry, layout, release, level, chosen, registered)
+
+
+def bins_of(asked: Question) -> str:
+    """Return what a question asks for, whatever accuracy it states.
+
+    Parameters
+    ----------
+    asked : Question
+        A question in its canonical form.
+
+    Returns
+    -------
+    str
+        The question without its cost, as JSON.
+    """
+    return asked.model_dump_json(exclude={"cost"})
+
+
+def count_numbers(table: TableSpec, asked: Question) -> int:
+    """Return how many numbers a question for counts has.
+
+    Parameters
+    ----------
+    table : TableSpec
+        The described table.
+    asked : Question
+        A question in its canonical form.
+
+    Returns
+    -------
+    int
+        Quantiles have as many as the running totals that they are read from.
+    """
+    return len(boxed_queries(lay_out(table, asked)).lows)
 
 
 def refined_as(entry: Entry) -> dict[str, Any]:
