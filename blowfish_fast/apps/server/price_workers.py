@@ -45,7 +45,7 @@ WAITING = 64
 SECONDS_BETWEEN_LOOKS = 0.2
 """How often a waiting request asks whether its client is still there."""
 LOWER_PRIORITY = 10
-"""By how much workers are nicer than the server."""
+"""By how much workers for prices of any size are nicer than the server."""
 PLANNERS = 16
 """Tables whose shapes a worker remembers."""
 CLIENT_WENT = 499
@@ -130,7 +130,9 @@ class PriceTask(NamedTuple):
         return plan, planner.without_policies(table, asked) if compared else None
 
 
-def work_on_prices(connection: Connection, rehearsed: bool) -> None:
+def work_on_prices(
+    connection: Connection, rehearsed: bool, nicer: int = LOWER_PRIORITY
+) -> None:
     """Answer task after task, until the other end of the connection is closed.
 
     Parameters
@@ -139,9 +141,11 @@ def work_on_prices(connection: Connection, rehearsed: bool) -> None:
         Where tasks come from and answers go.
     rehearsed : bool
         Whether what is compiled is loaded first, while nobody waits yet.
+    nicer : int
+        By how much the process is nicer than the server.
     """
     with suppress(AttributeError, OSError):
-        os.nice(LOWER_PRIORITY)
+        os.nice(nicer)
     if rehearsed:
         rehearse()
     planners: OrderedDict[str, Planner] = OrderedDict()
@@ -188,9 +192,17 @@ def answer_task(
 
 
 class Worker:
-    """One process, started when it is first needed and again after it was ended."""
+    """One process, started when it is first needed and again after it was ended.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    nicer : int
+        By how much it is nicer than the server.
+    """
+
+    def __init__(self, nicer: int = LOWER_PRIORITY) -> None:
+        self.nicer = nicer
+        """By how much it is nicer than the server."""
         self._process: Any = None
         self._connection: Connection | None = None
 
@@ -204,7 +216,7 @@ class Worker:
         context: Any = multiprocessing.get_context(kind)
         self._connection, other = context.Pipe()
         self._process = context.Process(
-            target=work_on_prices, args=(other, rehearsed), daemon=True
+            target=work_on_prices, args=(other, rehearsed, self.nicer), daemon=True
         )
         self._process.start()
         other.close()
@@ -241,7 +253,9 @@ class PriceWorkers:
     """
 
     def __init__(self, workers: int = WORKERS, quick: int = QUICK_WORKERS) -> None:
-        self._workers = [Worker() for _ in range(quick + workers)]
+        # What is middling is short, and somebody waits for it: it is not held back.
+        self._workers = [Worker(0) for _ in range(quick)]
+        self._workers += [Worker() for _ in range(workers)]
         self._quick = quick
         self._threads = ThreadPoolExecutor(quick + workers, "prices")
         self._busy: set[Worker] = set()

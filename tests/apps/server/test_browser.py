@@ -377,6 +377,9 @@ def test_a_curator_explores_policies(browser, site, size):
             page.locator("#theta").fill(str(theta))
             visit.see("#graph-words", f"at most {theta}.")
             visit.count(f"#graph svg.matrix[data-edges='{edges}']", 1)
+        # Both sides of a matrix say what they are.
+        for title in ("a value", "another value"):
+            expect(page.locator("#graph svg text", has_text=title).last).to_be_visible()
         page.select_option("#kind", "cumulative")
         # Thresholds of the curator's own choice, or some of all sizes.
         page.fill("#curve-thetas", "3, 20")

@@ -325,6 +325,9 @@ def test_what_was_answered_stays_readable_when_it_would_be_refused(
 
 def test_all_workers_start_and_end_with_their_server(monkeypatch):
     workers, begun = PriceWorkers(2), []
+    # Only large prices give way to whatever else the machine does.
+    nicer = [worker.nicer for worker in workers._workers]
+    assert nicer == [0, price_workers.LOWER_PRIORITY, price_workers.LOWER_PRIORITY]
     monkeypatch.setattr(Worker, "start", lambda worker, **_: begun.append(worker))
     workers.start()
     assert begun == workers._workers

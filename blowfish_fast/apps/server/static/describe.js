@@ -38,7 +38,7 @@ function row(name, type) {
   const small = (label, value) => element("input", { type: "number", step: "any", value, "data-field": label === "end" ? "stop" : label, "aria-label": `${label} of ${name}` });
   // No range is proposed: whoever overlooked one would publish all else as its ends.
   const [start, stop, width] = [small("start", ""), small("end", ""), small("width", 1)];
-  const unit = element("input", { type: "text", maxlength: "40", placeholder: "unit, as years", "data-field": "unit", "aria-label": `unit of ${name}` });
+  const unit = element("input", { type: "text", maxlength: "40", placeholder: "unit: years", "data-field": "unit", "aria-label": `unit of ${name}` });
   const cells = element("span", { class: "cells" }, "from", start, "to", stop, "by", width, unit);
   const listed = element("input", { type: "text", "aria-label": `levels of ${name}` });
   // Every word of these symbols, up to this length, could occur: no list is needed.

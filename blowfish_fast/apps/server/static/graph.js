@@ -12,11 +12,13 @@ function make(tag, attributes, words) {
 }
 
 const LEFT = 40, SQUARE = SIZE - LEFT - 8;
+// Room for the titles of both sides.
+const BESIDE = 12;
 
 // Each square stands for some cells by some cells; its shade is the part of their pairs that is joined.
 function drawMatrix(box, picture) {
   const { shares, labels } = picture, count = shares.length, side = SQUARE / count;
-  const svg = make("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", class: "matrix", "data-edges": picture.edge_count,
+  const svg = make("svg", { viewBox: `${-BESIDE} 0 ${SIZE + BESIDE} ${SIZE + BESIDE}`, role: "img", class: "matrix", "data-edges": picture.edge_count,
     "aria-label": `${picture.edge_count} edges among ${picture.cells} cells, as a matrix` });
   svg.append(make("rect", { x: LEFT, y: 4, width: SQUARE, height: SQUARE, class: "frame" }));
   // Squares of one shade in a row are one stripe.
@@ -34,6 +36,9 @@ function drawMatrix(box, picture) {
     svg.append(make("text", { x: LEFT - 4, y: 4 + (at + 0.5) * side + 3, class: "end" }, words));
     svg.append(make("text", { x: LEFT + (at + 0.5) * side, y: SIZE - 24 + (at / every % 2) * 12 }, words));
   }
+  const centre = LEFT + SQUARE / 2, middle = 4 + SQUARE / 2;
+  svg.append(make("text", { x: centre, y: SIZE + 4 }, "a value"));
+  svg.append(make("text", { x: 0, y: 0, transform: `translate(${-BESIDE / 2} ${middle}) rotate(-90)` }, "another value"));
   box.replaceChildren(svg);
 }
 

@@ -105,7 +105,7 @@ function drawMap(box, answer, scale) {
   const text = answer.intervals?.map((row) => row.map((pair) => `${number(pair[0])} to ${number(pair[1])}`));
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
     hovertemplate: `%{z:.4g}${text ? `<br>${HELD[answer.intervals_hold] ?? "noise only:"} %{text}` : ""}<extra></extra>`,
-    colorscale: "Viridis", zmin: scale?.[0], zmax: scale?.[1], colorbar: { thickness: 10 } }],
+    colorscale: "Viridis", zmin: scale?.[0], zmax: scale?.[1], colorbar: { thickness: 10, title: { text: plain(whatOf(answer)), side: "right" } } }],
   { xaxis: { title: { text: plain(titleOf(across)) }, ...named(isNamed(across)) },
     yaxis: { title: { text: plain(titleOf(down)) }, ...named(isNamed(down)) } }, textOf(answer));
 }
