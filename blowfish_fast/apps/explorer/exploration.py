@@ -316,8 +316,8 @@ class Explorer:
         >>> explorer.register([adults]), float(explorer.ledger.spent)
         (1, 0.0)
         >>> answer = explorer.ask({**asked, "kind": "cumulative"})
-        >>> explorer.known(adults).alpha < 60
-        True
+        >>> explorer.known(adults).holds
+        'any'
         """
         forms = [self.canonical(question) for question in questions]
         for form in forms:

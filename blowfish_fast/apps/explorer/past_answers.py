@@ -51,7 +51,7 @@ from .questions import (
     RectanglesQuestion,
     read_question,
 )
-from .remembered.registering import NOTHING, Registered, Registrations
+from .registered.registrations import NOTHING, Registered, Registrations
 from .same_question import canonical
 
 RULE = 3

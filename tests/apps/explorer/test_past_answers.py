@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from blowfish_fast.apps.explorer.catalog import as_table
 from blowfish_fast.apps.explorer.layout import lay_out
 from blowfish_fast.apps.explorer.past_answers import (
     PastRelease,
-    bins_of,
     boxed_queries,
     log_family,
     rows_over,
@@ -22,12 +20,8 @@ from blowfish_fast.apps.explorer.past_answers import (
 )
 from blowfish_fast.apps.explorer.planning import Planner
 from blowfish_fast.apps.explorer.questions import Accuracy, read_question
-from blowfish_fast.apps.explorer.remembered.registering import (
-    Registered,
-    Registrations,
-)
 from blowfish_fast.apps.explorer.same_question import canonical
-from blowfish_fast.errors import CatalogError, QuestionError
+from blowfish_fast.errors import CatalogError
 
 ibis = pytest.importorskip("ibis", reason="pip install 'blowfish_fast[sql]'")
 
@@ -320,119 +314,7 @@ def test_a_question_fixed_before_is_read_with_the_intervals_of_its_own_numbers(l
     assert far is None or far.by == "sum"
 
 
-def test_registered_stretches_hold_together_and_no_one_of_them_by_itself(line):
-    """Every tenth stretch is registered; the analyst reads the one that stands out."""
-    plan, stretches = line
-    trials, beta = 150, 0.2
-    pairs = stretches.question.ranges[::10]
-    few = lay_out(as_table(LINE), line_question("ranges", ranges=pairs))
-    zeros = np.zeros(plan.policy.domain.shape, dtype=np.int64)
-    release = plan.mechanism.release(zeros, rng=0)
-    cost = Accuracy(alpha=30, beta=beta)
-
-    def widths(numbers):
-        questions = frozenset({bins_of(few.question)})
-        source = PastRelease(
-            None, plan.layout, release, registered=Registered(questions, numbers)
-        )
-        return source.read(few, cost, 1).half_widths
-
-    promised = widths(len(pairs))
-    anything = PastRelease(None, plan.layout, release).read(few, cost, 1).half_widths
-    assert (promised < anything).all()
-    # Planted: each registered number is taken for one that was fixed by itself.
-    planted = widths(1)
-    errors = [error[::10] for error in errors_of(line, range(trials))]
-    sigma = np.sqrt(trials * beta * (1 - beta))
-    assert sum((error > promised).any() for error in errors) <= trials * beta
-    missed = sum((error > planted).any() for error in errors)
-    assert missed > trials * beta + 6 * sigma
-
-
-def test_what_registered_questions_take_of_beta_others_do_not_have(line):
-    plan, stretches = line
-    zeros = np.zeros(plan.policy.domain.shape, dtype=np.int64)
-    release = plan.mechanism.release(zeros, rng=0)
-    new = lay_out(as_table(LINE), line_question("histogram", width=3))
-    other = Registered(frozenset({bins_of(stretches.question)}), 10**3)
-    same = Registered(frozenset({bins_of(new.question)}), 10)
-    rows = rows_over(plan.layout, new)
-    for level in (None, 0, 2):
-        plain, beside, among = (
-            PastRelease(
-                None, plan.layout, release, level, level == 2, registered=registered
-            )._noise(rows, Accuracy(alpha=30), 1, bins_of(new.question))
-            for registered in (Registered(), other, same)
-        )
-        assert (beside > plain).all()
-        assert (among < beside).all()
-        # Shares of beta add up to all of it.
-        parts = PastRelease(None, plan.layout, release, level, registered=other)
-        left = math.exp(parts._levels(1) - parts._shared(1))
-        assert left + past_answers.REGISTERED_SHARE == pytest.approx(1.0)
-
-
 # Through the explorer.
-
-
-def test_registered_questions_are_told_more_narrowly_by_what_is_drawn_later(database):
-    table = {**PEOPLE, "policies": {"age": {"kind": "threshold", "theta": 1}}}
-    explorer, plain = exploring(database, table), exploring(database, table)
-    follow_up = asked("ranges", ranges=[[20, 45]])
-    early = explorer.ask(asked("cumulative"))
-    plain.ask(asked("cumulative"))
-    known = explorer.known(follow_up).alpha
-    assert explorer.register([follow_up, asked(width=2)]) == 1 + 6
-    assert explorer.ledger.spent == early.epsilon
-    # What was drawn before knows nothing of it.
-    assert explorer.known(follow_up).alpha == known
-    for asking in (explorer, plain):
-        asking.ask(asked("cumulative", alpha=8), request="again")
-    assert plain.known(follow_up).alpha > explorer.known(follow_up).alpha
-    assert explorer.known(follow_up).holds == "any"
-    assert explorer.ask(follow_up).holds == "any"
-    assert explorer.ledger.verify()
-    # Registered later, for what is drawn later still.
-    again = explorer.known(follow_up).alpha
-    explorer.register([asked("cumulative", width=3)], analyst="bob")
-    assert explorer.known(follow_up).alpha == again
-
-
-def test_whose_registrations_count_is_the_rule_of_the_table(database):
-    follow_up = asked("ranges", ranges=[[20, 45]])
-    for share in ("own", "all"):
-        explorer = exploring(database, {**PEOPLE, "share": share})
-        for analyst in ("ann", "bob"):
-            explorer.ledger.allot(analyst, 20)
-        explorer.register([follow_up], analyst="bob")
-        answer = explorer.ask(asked("cumulative"), analyst="ann")
-        (pair,) = explorer._past.readable(explorer.table, "ann")
-        source = explorer._past.source(explorer.table, pair[0])
-        assert source.entry.request == answer.request
-        assert source.registered.numbers == (1 if share == "all" else 0)
-
-
-def test_what_is_no_count_is_not_registered_and_names_are_taken_once(
-    database, tmp_path
-):
-    path = tmp_path / "people.ledger"
-    explorer = exploring(database, ledger=path)
-    with pytest.raises(QuestionError, match="of the kind mean"):
-        explorer.register([asked("mean", attribute="age", by="ward", at_least=10)])
-    for number in (0, 1001):
-        with pytest.raises(QuestionError, match="1 to 1,000 questions at a time"):
-            explorer.register([asked()] * number)
-    other = Explorer(None, database, ledger=path)
-    first = explorer._past.registrations
-    # Both think that theirs is the first, as two processes may.
-    seen = first._all("people")
-    other.register([asked("cumulative")], analyst="bob")
-    lists = iter([seen])
-    first._all = lambda table: next(lists, Registrations._all(first, table))
-    explorer.register([asked()], analyst="ann")
-    noted = [entry.analyst for entry in Registrations(explorer.ledger)._all("people")]
-    assert noted == ["bob", "ann"]
-    assert explorer.ledger.spent == 0
 
 
 def test_follow_ups_of_a_paid_answer_are_free_and_noted(explorer):

@@ -2,6 +2,5 @@
 
 explaining        what a question costs, and what is known of it already
 refining          a stored answer with less noise, for the difference
-registering       questions that are stated before anything is drawn
 content_labels    which content the records have, in words that tell nothing of it
 """
