@@ -202,7 +202,9 @@ def test_after_a_charge_columns_are_added_with_a_reason(tmp_path):
     run("create", made, *columns, "--policy", "full", "--epsilon", "1")
     with bf.Ledger(made) as ledger:
         ledger.release(bf.Laplace(ledger.policy, epsilon="0.25"), [1, 2, 3])
-    columns += ["--domain", "sex=categories:f,m", "--policy", "full"]
+    columns = ["--add", "sex=categories:f,m", "--policy", "full"]
+    both = run("amend", made, *columns, "--domain", "age=0:9:3", "--why", "x")
+    assert "or --add for those that come" in str(both.exception)
     assert "say why" in str(run("amend", made, *columns).exception)
     done = run("amend", made, *columns, "--why", "a second sheet", "--by", "ann")
     assert done.exit_code == 0, done.output

@@ -137,11 +137,15 @@ def create(
     _show_status(path, as_json=as_json)
 
 
-def _policy_of_table(job: Any) -> Any:
-    """Return the policy of all columns that a job states, and of its persons."""
+def _policy_of_table(job: Any, beside: Any = None) -> Any:
+    """Return the policy of all columns that a job states, and of its persons.
+
+    Columns that there are already, `beside`, come first.
+    """
     from blowfish_fast.apps.cli.parsing.domain import parse_table
     from blowfish_fast.apps.cli.parsing.policy import parse_table_policy
     from blowfish_fast.apps.cli.release_job import parse_treatments
+    from blowfish_fast.data.domain import narrow
     from blowfish_fast.data.records import domain_with_rules
 
     columns = parse_table(job.domain)
@@ -150,6 +154,8 @@ def _policy_of_table(job: Any) -> Any:
         parse_treatments(job.outside, columns),
         parse_treatments(job.missing, columns),
     )
+    if beside is not None:
+        table = narrow(bf.WideDomain.product(beside, table))
     policy = parse_table_policy(job.policy, table)
     if job.person is None:
         return policy
@@ -206,6 +212,14 @@ def amend(
             help="All columns anew, as `create` takes them; repeated for each.",
         ),
     ] = None,
+    added: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--add",
+            metavar="CELLS",
+            help="A column beside those that there are; repeated for each.",
+        ),
+    ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -238,16 +252,22 @@ def amend(
         if any(stated is not None for stated in vars(budget).values()):
             _stated_for(book, path, budget)
             changes |= vars(budget)
-        if cells or missing or outside:
-            if not cells or policy is None:
+        if cells or added or missing or outside:
+            if not (cells or added) or (cells and added) or policy is None:
                 raise InputError(
                     "other cells need the policy said again, which is stated over them",
-                    way_out="Give --domain for every column, and --policy",
+                    way_out="Give --domain for every column, or --add for those that "
+                    "come, and --policy",
                 )
             from blowfish_fast.apps.cli.parsing.job import Job
 
-            stated = Job(domain=cells, policy=policy, missing=missing, outside=outside)
-            changes["policy"] = _for_the_same_people(_policy_of_table(stated), book)
+            columns = cells or added
+            stated = Job(
+                domain=columns, policy=policy, missing=missing, outside=outside
+            )
+            beside = book.policy.domain if added else None
+            one_record = _policy_of_table(stated, beside)
+            changes["policy"] = _for_the_same_people(one_record, book)
         elif policy is not None:
             one_record = parse_table_policy(policy, book.policy.domain)
             changes["policy"] = _for_the_same_people(one_record, book)
@@ -500,7 +520,11 @@ def _show_status(path: Path, *, as_json: bool) -> None:
     if as_json:
         show(facts)
         return
-    frozen = "fixed, since something was charged" if facts["frozen"] else "may change"
+    frozen = (
+        "fixed, since something was charged; `amend` adds columns, `raise` budget"
+        if facts["frozen"]
+        else "may change"
+    )
     show_pairs(
         str(path),
         [
