@@ -158,16 +158,28 @@ def _attributes(value: Any) -> dict[str, Any] | None:
             name: getattr(value, name) for name in names if hasattr(value, name)
         }
     attributes |= getattr(value, "__dict__", {})
-    later = getattr(type(value), "_later_fields", ())
+    later = _of_class(type(value), "_later_fields", ())
     public = {
         name: content
         for name, content in attributes.items()
         if not name.startswith("_")
-        and not isinstance(getattr(type(value), name, None), cached_property)
+        and not isinstance(_of_class(type(value), name, None), cached_property)
         # What came after the first ledgers leaves theirs as they are while it is None.
         and not (content is None and name in later)
     }
     return public if public or hasattr(value, "__dict__") else None
+
+
+def _of_class(kind: type, name: str, default: Any) -> Any:
+    """Return what a class or a class above it defines under a name.
+
+    `getattr` would ask the metaclass about every name that is not there, and classes of
+    this package answer that with a search for the nearest name.
+    """
+    for owner in kind.__mro__:
+        if name in owner.__dict__:
+            return owner.__dict__[name]
+    return default
 
 
 def _lasting_name(kind: Named) -> str:

@@ -48,6 +48,10 @@ def units_per_person(at_most: int) -> int:
     return math.lcm(*range(1, at_most + 1))
 
 
+MOST_UNITS = units_per_person(MOST_COUNTED_ONCE)
+"""Units of a person, where each counts once, at the largest number of records."""
+
+
 class Bound(NamedTuple):
     """How many records of a person counts hold at most, and how she counts; public.
 

@@ -31,7 +31,7 @@ from blowfish_fast._support.typing import AnyArray
 from blowfish_fast._support.validation import quoted
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
+from blowfish_fast.data.persons import MOST_UNITS
 from blowfish_fast.errors import (
     BlowfishError,
     DomainError,
@@ -574,7 +574,7 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
     if scope not in ("noise", "nothing"):
         raise ReleaseFileError(f"intervals cover {scope!r}, unknown here")
     units = int(content["units"])
-    if not 1 <= units <= units_per_person(MOST_COUNTED_ONCE):
+    if not 1 <= units <= MOST_UNITS:
         raise ReleaseFileError("a release counts in whole parts of a person")
     if not isinstance(content["details"], dict):
         raise ReleaseFileError("the details have no names")

@@ -85,6 +85,7 @@ def test_certified_groups_hold_what_is_true_of_the_records(name):
     assert str(found).startswith("All of these 2 ")
 
 
+@pytest.mark.long
 def test_claims_about_groups_are_false_as_rarely_as_they_say():
     def ask(release):
         return release.group_by("age").mean("age")

@@ -201,6 +201,7 @@ def test_a_public_total_leaves_all_the_doubt_to_the_count(release):
         chosen.relative_count(of=released(PEOPLE, np.arange(36)).where())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
 def test_intervals_hold_as_often_as_they_say(policy, monkeypatch):
     known = {}

@@ -69,6 +69,7 @@ def test_intervals_of_the_cdf_hold_one_by_one(name):
     assert held.min() / 80 >= 0.9 - 4 * np.sqrt(0.09 / 80)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_intervals_of_quantiles_hold_together(name):
     totals = np.cumsum(COUNTS)

@@ -83,6 +83,7 @@ def test_one_attribute_agrees_with_the_release():
     assert plain.where().quantile("cell", 0.3) == plain.quantile(0.3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
 def test_intervals_hold_as_often_as_they_say(policy):
     counts = COUNTS[0].sum(axis=1)
@@ -191,6 +192,7 @@ def test_the_first_and_the_last_cell_that_may_hold_a_quantile():
     ] == [0, 0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", [bf.Laplace, bf.Hierarchy])
 def test_scanned_intervals_hold_where_the_totals_stand_still(mechanism):
     missed, together, trials = 0, 0, 60

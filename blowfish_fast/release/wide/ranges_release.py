@@ -25,7 +25,7 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntAr
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.data.frames import Table
-from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
+from blowfish_fast.data.persons import MOST_UNITS
 from blowfish_fast.data.predicates import whole_cover
 from blowfish_fast.data.wide.map_curve import MapBuckets, MapCurve
 from blowfish_fast.errors import DomainError, InputError, ReleaseFileError
@@ -549,7 +549,7 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
             raise ReleaseFileError(str(problem)) from None
         measurement = measurement._replace(buckets=boxes)
     units = int(content["units"])
-    if not 1 <= units <= units_per_person(MOST_COUNTED_ONCE):
+    if not 1 <= units <= MOST_UNITS:
         raise ReleaseFileError("a release counts in whole parts of a person")
     if not isinstance(content["details"], dict):
         raise ReleaseFileError("the details have no names")

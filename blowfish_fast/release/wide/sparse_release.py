@@ -14,7 +14,7 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_confidence, as_integers, quoted
 from blowfish_fast.data.domain import Attributes, Domain, KeyDomain, WideDomain
 from blowfish_fast.data.frames import Table, cell_columns
-from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
+from blowfish_fast.data.persons import MOST_UNITS
 from blowfish_fast.data.records import cell_blocks, domain_with_rules
 from blowfish_fast.data.rules.keys import as_numbers
 from blowfish_fast.errors import DomainError, ReleaseFileError
@@ -412,7 +412,7 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
     if not (fits and law and 1 <= scales.unit <= unit):
         raise ReleaseFileError("the listed cells do not fit the domain or the noise")
     units = int(content["units"])
-    if not 1 <= units <= units_per_person(MOST_COUNTED_ONCE):
+    if not 1 <= units <= MOST_UNITS:
         raise ReleaseFileError("a release counts in whole parts of a person")
     if not isinstance(content["details"], dict):
         raise ReleaseFileError("the details have no names")

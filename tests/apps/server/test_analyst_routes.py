@@ -111,6 +111,7 @@ def test_over_the_budget_nothing_is_charged(served):
     assert spent(served) == before
 
 
+@pytest.mark.long
 def test_32_analysts_at_once_never_overspend(tmp_path):
     question = {**AGES, "cost": {"epsilon": 0.1}}
     with serving(tmp_path, epsilon=2.05) as served:

@@ -16,6 +16,8 @@ from blowfish_fast.errors import InputError
 
 from .serving import AGES, make_workspace
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def backup(tmp_path_factory):

@@ -28,6 +28,7 @@ def rich_of(release, **options):
     return men.difference(women, of="mean", name="rich", values=[0, 1], **options)
 
 
+@pytest.mark.long
 def test_nearly_without_noise_it_is_the_test_of_two_shares():
     found = rich_of(drawn())
     deviation = np.sqrt(0.3 * 0.7 / 1000 + 0.35 * 0.65 / 1000)
