@@ -10,9 +10,10 @@ attribute once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
@@ -35,7 +36,11 @@ from blowfish_fast.measure.strategies.tables.table_strategy import (
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
-from blowfish_fast.release.entropy.entropy_model import MODEL_CELLS, EntropyModel
+from blowfish_fast.release.entropy.entropy_model import (
+    MODEL_CELLS,
+    MOST_MODEL_CELLS,
+    EntropyModel,
+)
 from blowfish_fast.release.entropy.junction_tree import tree_cells
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.table_errors import TableErrors
@@ -45,6 +50,7 @@ from blowfish_fast.workloads import Tables, Workload
 from .base import Mechanism, Outcome, _version
 from .chosen_tables_run import ChoicePlan, TablesRun, refuse_prediction
 from .contingency import Contingency
+from .tables.demanded_tables import MOST_ROUNDS, as_demanded
 from .tables.impossible_cells import ImpossibleCells
 from .tables.prior_tables import PriorTables
 from .tables.table_merging import MOST_MERGED
@@ -108,6 +114,19 @@ class ChosenTables(Mechanism):
         attributes follow the data alone. It must not come from the records that are
         released, except through a release. Where a plan is followed nothing of it is
         used.
+    always : iterable of sets of attributes, optional
+        Tables of two attributes and more that are measured whatever the data choose,
+        cell by cell: ``[("age", "sex")]``. Each is an asked table or part of one, and
+        costs as much as a round. Where a plan is followed nothing of it is used, as
+        all tables of a plan have intervals of the truth.
+    rounds : int, optional
+        How often a table is chosen and measured, at most 1,000; where all pairs are
+        screened, how many batches of separate attributes are. By default public
+        numbers say it: sizes, the budget and the number of records. With 0 only single
+        tables are measured, and those of `always`.
+    cells : int, optional
+        Cells of the model, at most: 2^17 by default, up to 2^20. A larger model holds
+        more tables, and takes more time and memory.
     epsilon, rho, delta : number
         The budget, as for every mechanism.
 
@@ -118,11 +137,13 @@ class ChosenTables(Mechanism):
     PolicyError
         If the policy has constraints, or counts persons.
     InputError
-        If a certificate is asked of a plan, if impossible cells or a prior are stated
-        for one, or if a prior has other attributes.
+        If a certificate is asked of a plan, if impossible cells, a prior, tables,
+        rounds or cells are stated for one, if a prior has other attributes, or if
+        `always` names a table that is not asked.
     SizeError
         If all pairs of attributes have more than 2^26 cells together, or merged cells
-        of single attributes alone fill the model.
+        of single attributes and of tables that are always measured do not fit into the
+        model.
 
     Notes
     -----
@@ -172,6 +193,7 @@ class ChosenTables(Mechanism):
     cell_bytes = 96
     takes_wide = True
     workload: Tables
+    _later_fields: ClassVar = ("always", "rounds", "cells")
 
     def __init__(
         self,
@@ -183,6 +205,9 @@ class ChosenTables(Mechanism):
         certify: Any = None,
         impossible: Mapping[Any, Any] | None = None,
         prior: Any = None,
+        always: Iterable[Any] | None = None,
+        rounds: int | None = None,
+        cells: int | None = None,
         epsilon: Any = None,
         rho: Any = None,
         delta: Any = None,
@@ -231,6 +256,21 @@ class ChosenTables(Mechanism):
                 received="prior=... with choose='plan'",
                 way_out='Leave it out, or state choose="data"',
             )
+        self.always = as_demanded(workload, always or ()) or None
+        self.rounds = (
+            None if rounds is None else as_whole(rounds, "rounds", 0, MOST_ROUNDS)
+        )
+        self.cells = (
+            None if cells is None else as_whole(cells, "cells", 1, MOST_MODEL_CELLS)
+        )
+        for name, stated in (("always", always), ("rounds", rounds), ("cells", cells)):
+            if stated is not None and choose == "plan":
+                raise InputError(
+                    f"{name} is about tables that the data choose",
+                    received=f"{name}={quoted(stated)} with choose='plan'",
+                    way_out='Leave it out, or state choose="data": a plan has '
+                    "intervals of all asked tables",
+                )
         self._contingency = Contingency(policy, workload, epsilon=self.budget)
         self._check_sizes()
 
@@ -238,10 +278,15 @@ class ChosenTables(Mechanism):
         """Refuse before any draw what would not fit afterwards, from public sizes."""
         sizes = self.domain.shape
         pairs = asked_pairs(self.workload.tables)
-        cells = sum(sizes[first] * sizes[second] for first, second in pairs)
+        always = self.always or ()
+        cells = sum(
+            math.prod(sizes[axis] for axis in axes)
+            for axes in dict.fromkeys([*pairs, *always])
+        )
         if self.choose != "plan" and cells > MOST_COUNTED:
             raise SizeError(
-                f"all pairs of attributes have {cells:,} cells together, and at most "
+                "all pairs of attributes, and tables that are always measured, have "
+                f"{cells:,} cells together, and at most "
                 f"2^26 = {MOST_COUNTED:,} are counted. State coarser cells, or take "
                 'choose="plan"'
             )
@@ -252,13 +297,20 @@ class ChosenTables(Mechanism):
             else stated.most_merged(axis, MOST_MERGED)
             for axis, size in enumerate(sizes)
         ]
-        alone = tree_cells(merged, [] if stated is None else stated.pairs)
-        if self.choose != "plan" and alone > MODEL_CELLS:
+        forbidden = [] if stated is None else stated.pairs
+        alone = tree_cells(merged, [*forbidden, *always])
+        if self.choose != "plan" and alone > self._model_cells:
             raise SizeError(
-                f"{len(sizes):,} attributes have {alone:,} merged cells, pairs with "
-                "impossible cells included, and a model "
-                f'holds at most {MODEL_CELLS:,}. Take choose="plan"'
+                f"{len(sizes):,} attributes have {alone:,} merged cells, tables that "
+                "are always measured and pairs with impossible cells included, and a "
+                f"model holds at most {self._model_cells:,}. State fewer such tables, "
+                f'cells= up to {MOST_MODEL_CELLS:,}, or choose="plan"'
             )
+
+    @property
+    def _model_cells(self) -> int:
+        """Cells of the model, at most."""
+        return MODEL_CELLS if self.cells is None else self.cells
 
     @property
     def domain(self) -> Any:
@@ -372,7 +424,8 @@ class ChosenTables(Mechanism):
         alone = [(axis,) for axis in rules.singles if axis not in paired]
         # Pairs stand first, so that nobody sums a pair down from a larger table.
         triples = [*rules.triples, *rules.exact_triples]
-        return tuple(dict.fromkeys([*planned, *pairs, *alone, *triples]))
+        demanded = [*(self.always or ())]
+        return tuple(dict.fromkeys([*planned, *pairs, *alone, *triples, *demanded]))
 
     @property
     def _counted(self) -> CountedTables:
@@ -391,6 +444,9 @@ class ChosenTables(Mechanism):
             self._certified,
             self.impossible,
             self.prior,
+            self.always or (),
+            self.rounds,
+            self._model_cells,
         )
         run = TablesRun(plan, private)
         decided = self.decided
@@ -461,7 +517,7 @@ class ChosenTables(Mechanism):
 
     def _kept_bytes(self) -> int:
         # Beliefs, messages, trial and gradient; and a table of one more attribute.
-        return 8 * (6 + 2 * MOST_MERGED) * MODEL_CELLS
+        return 8 * (6 + 2 * MOST_MERGED) * self._model_cells
 
     def _counts(self, data: Any) -> Any:
         if isinstance(data, Histogram):

@@ -51,7 +51,7 @@ class MeasuredTable(NamedTuple):
     Attributes
     ----------
     step : str
-        "records", "single", "screen" or "chosen".
+        "records", "single", "always", "screen" or "chosen".
     number : int
         Which measurement of the release it belongs to, from 0.
     table : MergedTable

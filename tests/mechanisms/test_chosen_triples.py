@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.mechanisms import chosen_tables_run
 from blowfish_fast.release.chosen_release import read_tables
 from blowfish_fast.workloads import Tables
 from tests.mechanisms.test_chosen_tables import merged_intervals
@@ -28,14 +27,14 @@ def cells_that_only_a_triple_shows():
     return cells
 
 
-def of_fours(cells, ways, policy=None, **terms):
+def of_fours(people, ways, policy=None, **terms):
     mechanism = bf.ChosenTables(
         P.AddRemove(FOURS) if policy is None else policy,
         Tables(FOURS, ways=ways),
         choose="data",
         **(terms if "rho" in terms else {"epsilon": 1} | terms),
     )
-    blocks = [cells.astype(np.int32)]
+    blocks = [people.astype(np.int32)]
     data = bf.TableCounts.from_cells(FOURS, mechanism.measured_tables, blocks)
     return mechanism.release(data, rng=1)
 
@@ -62,9 +61,8 @@ def test_triples_are_chosen_where_tables_of_three_are_asked(parity, terms):
     assert again.measured["table"].tolist() == triples.measured["table"].tolist()
 
 
-def test_triples_stay_within_the_size_of_the_model(parity, monkeypatch):
-    monkeypatch.setattr(chosen_tables_run, "MODEL_CELLS", 40)
-    out = of_fours(parity, 3)
+def test_triples_stay_within_the_size_of_the_model(parity):
+    out = of_fours(parity, 3, cells=40)
     assert out.model.tree.cells <= 40
     assert not any(len(axes) == 3 for axes in out.measured_cells())
 

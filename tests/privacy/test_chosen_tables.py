@@ -20,6 +20,7 @@ from blowfish_fast.audit.plan import QUICK, AuditTask
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.audit.witness import Replay, watch
 from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
+from blowfish_fast.errors import BudgetError
 from blowfish_fast.kernels.sampling.exponential_choice import integer_rate
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account
@@ -30,7 +31,7 @@ from blowfish_fast.measure.selectors.worst_table import (
 )
 from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
 from blowfish_fast.measure.strategies.tables.model_distance import FINE, ModelDistance
-from blowfish_fast.mechanisms import chosen_tables_run
+from blowfish_fast.mechanisms import chosen_tables, chosen_tables_run
 from blowfish_fast.mechanisms.chosen_tables_run import TablesRun
 from blowfish_fast.mechanisms.tables.prior_tables import PriorTables
 from blowfish_fast.policies import ABSENT
@@ -301,6 +302,37 @@ def test_transcripts_with_a_certificate_cost_no_more_than_was_granted():
     assert testimony.measured[-1].result.strategy.kind == "model_distance"
     assert audit_testimony(testimony) == []
     assert max(transcript_losses(told, policy)) <= 4
+
+
+@pytest.mark.parametrize("name", ["add_remove", "attribute"])
+def test_transcripts_with_demanded_tables_cost_no_more_than_was_granted(name):
+    policy = POLICIES[name]
+    for seed in range(2):
+        testimony, told = watched(policy, seed, always=[("a", "c")], rounds=2)
+        tables = [step.result.strategy.tables for step in testimony.measured]
+        assert [table.axes for table in tables[-3]] == [(0, 2)]
+        assert audit_testimony(testimony) == []
+        assert 0.5 < max(transcript_losses(told, policy)) <= 4
+
+
+class EachAtTheWholePrice(TablesRun):
+    """A planted bug: every demanded table has the noise of one that is alone."""
+
+    def _measure(self, step, tables, shares, budget, running=()):
+        if step != "always":
+            return super()._measure(step, tables, shares, budget, running)
+        alone = [
+            super(EachAtTheWholePrice, self)._measure(step, [table], [1.0], budget)
+            for table in tables
+        ]
+        return [rows for (rows,) in alone]
+
+
+def test_demanded_tables_that_are_paid_once_for_all_are_refused(monkeypatch):
+    # The account takes every step: whoever measures more than was planned is stopped.
+    monkeypatch.setattr(chosen_tables, "TablesRun", EachAtTheWholePrice)
+    with pytest.raises(BudgetError):
+        watched(POLICIES["add_remove"], 1, always=[("a", "b"), ("a", "c")], rounds=0)
 
 
 def test_tables_with_presence_have_the_interval_of_moves():

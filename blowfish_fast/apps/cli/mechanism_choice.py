@@ -53,6 +53,7 @@ from blowfish_fast.workloads import Identity, LevelTotals, Tables, Workload
 from .files.outputs import read_release
 from .options import look_here_for
 from .parsing.job import BEST, ON_QUERIES, Job
+from .parsing.workload import parse_demanded
 from .printing import counter, spinner
 from .release_job import BUDGET_FORMS, Facts
 
@@ -154,6 +155,12 @@ def choose_mechanism(
             received="--prior beside another workload",
             way_out="Ask for tables, --tables 2, or leave --prior out",
         )
+    for flag in _choice_flags(job):
+        raise InputError(
+            f"{flag} is about tables that the data choose",
+            received=f"{flag} beside another workload",
+            way_out=f"Ask for tables, --tables 2, or leave {flag} out",
+        )
     if isinstance(facts.domain, WideDomain):
         return _of_wide_domain(facts, name, job)
     if job.false_cells is not None:
@@ -251,6 +258,12 @@ def _tables_together(
             received="--prior beside the plan of public sizes",
             way_out="State --choose data or --choose best, or leave --prior out",
         )
+    for flag in _choice_flags(job) if choose == "plan" else ():
+        raise InputError(
+            f"{flag} is about tables that the data choose",
+            received=f"{flag} beside the plan of public sizes",
+            way_out=f"State --choose data or --choose best, or leave {flag} out",
+        )
     if choose != "plan":
         if name == Contingency.name:
             raise InputError(
@@ -270,6 +283,16 @@ def _tables_together(
     )
 
 
+def _choice_flags(job: Job) -> list[str]:
+    """Return the options that were stated and are about tables that the data choose."""
+    stated = {
+        "--always": job.always or None,
+        "--rounds": job.rounds,
+        "--model-cells": job.model_cells,
+    }
+    return [flag for flag, value in stated.items() if value is not None]
+
+
 def _chosen_tables(
     policy: Policy, tables: Tables, choose: Chooser, job: Job
 ) -> MechanismChoice:
@@ -281,6 +304,9 @@ def _chosen_tables(
         records=job.records,
         certify=job.certify,
         prior=None if job.prior is None else read_release(Path(job.prior)),
+        always=parse_demanded(job.always or [], tables.domain),
+        rounds=job.rounds,
+        cells=job.model_cells,
         epsilon=job.budget,
     )
     because = []

@@ -26,7 +26,10 @@ CellNumbers = npt.NDArray[np.int32]
 """Records as cells of each attribute, shape (attributes, records)."""
 
 MODEL_CELLS = 2**17
-"""Cells of all cliques of the junction tree together, at most."""
+"""Cells of all cliques of the junction tree together, where nobody states more."""
+
+MOST_MODEL_CELLS = 2**20
+"""What may be stated, and what a file may hold."""
 
 
 class EntropyModel:
@@ -157,7 +160,7 @@ class EntropyModel:
         if any(list(axes) != sorted({*axes} & attributes) for axes in scopes):
             raise ReleaseFileError("a factor names attributes that are not there")
         counts = [grouping.count for grouping in groupings]
-        if tree_cells(counts, scopes) > MODEL_CELLS:
+        if tree_cells(counts, scopes) > MOST_MODEL_CELLS:
             raise ReleaseFileError("the model is larger than any that is written")
         factors = {
             axes: np.asarray(factor, dtype=np.float64).reshape(

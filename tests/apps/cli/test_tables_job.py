@@ -553,3 +553,35 @@ def test_a_prior_is_refused_where_it_says_nothing():
     assert "Ask for tables, --tables 2, or leave --prior out" in str(
         refused("release", "job.toml", "--workload", "identity", *prior)
     )
+
+
+def test_job_files_and_options_say_which_tables_are_always_measured(folder):
+    (folder / "job.toml").write_text(
+        JOB.replace(
+            '"tables:2"',
+            '["tables:2"]\nchoose = "data"\nalways = ["sex x region"]\nrounds = 1\n'
+            "model_cells = 4096",
+        )
+    )
+    done = told("release", "job.toml")
+    steps = zip(done["measured"]["table"], done["measured"]["step"], strict=True)
+    assert ("sex x region", "always") in steps
+    out = bf.ChosenTablesRelease.load("release.blowfish")
+    assert out.details["steps"].count("chosen") == 1
+    words = ("--always", "age+sex", "--rounds", "0", "--model-cells", "64")
+    again = told("release", "job.toml", *words, "--overwrite", "--request", "again")
+    assert set(again["measured"]["step"]) == {"single", "always"}
+    assert again["measured"]["table"][-1] == "age x sex"
+    few = ("--model-cells", "8", "--dry-run", "--overwrite")
+    assert "at most 8" in str(refused("release", "job.toml", *few))
+
+
+@pytest.mark.parametrize(
+    "words", [("--always", "age x sex"), ("--rounds", "3"), ("--model-cells", "64")]
+)
+def test_what_is_about_chosen_tables_is_refused_elsewhere(words):
+    flag = words[0]
+    planned = refused("release", "job.toml", *words)
+    assert f"{flag} beside the plan of public sizes" in str(planned)
+    other = refused("release", "job.toml", "--workload", "identity", *words)
+    assert f"Ask for tables, --tables 2, or leave {flag} out" in str(other)

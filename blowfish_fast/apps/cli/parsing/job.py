@@ -261,6 +261,24 @@ class Job:
         "With --choose data or best: a release of the same tables of another survey, "
         "as last year's; the choice then looks for what differs.",
     )
+    always: list[str] | None = _in(
+        "workload",
+        "TABLE",
+        "With --choose data or best: a table that is measured whatever the data "
+        "choose, as in 'age x sex'; repeated for each.",
+    )
+    rounds: int | None = _in(
+        "workload",
+        "NUMBER",
+        "With --choose data or best: how many tables are chosen; by default public "
+        "numbers say it.",
+    )
+    model_cells: int | None = _in(
+        "workload",
+        "NUMBER",
+        "With --choose data or best: cells of the model of all tables, at most "
+        "(131072).",
+    )
     epsilon: str | None = _in("budget", "NUMBER", key_text("StatedBudget", "epsilon"))
     rho: str | None = _in("budget", "NUMBER", key_text("StatedBudget", "rho"))
     delta: str | None = _in(

@@ -21,6 +21,8 @@ KNOWN_TOTALS = "+known:"
 COUNTS = ("theta", "size", "number", "ways")
 SETTINGS = ("file", *COUNTS, "unit", "metric", "factors", "columns")
 """What follows the kind of a policy or workload, in this order."""
+TABLE_OPTIONS = ("choose", "prior", "always", "rounds", "model_cells")
+"""What [workload] says of tables that the data choose."""
 
 
 def is_number(value: Any) -> bool:
@@ -197,8 +199,10 @@ def workload_words(
     str or None
         The text that ``--workload`` takes; a list of kinds is joined by "|".
     """
-    # Which tables are measured is an option by itself, and no part of the words.
-    stated = {name: value for name, value in stated.items() if name != "choose"}
+    # Which tables are measured are options by themselves, and no part of the words.
+    stated = {
+        name: value for name, value in stated.items() if name not in TABLE_OPTIONS
+    }
     with told_with_line(lines, "workload"):
         if not stated or not isinstance(stated.get("kind"), list):
             return _words(stated, "workload", folder) if stated else None
