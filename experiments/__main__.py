@@ -9,6 +9,8 @@ python -m experiments certificates --trials 10000   shares of false certificates
 python -m experiments survey --trials 3             all tables of surveys
 python -m experiments rivals --data FOLDER          the same tables by other packages
 python -m experiments chosen --data FOLDER          tables by plan and by choice
+python -m experiments census --data FOLDER          docs/data/tables/census.csv
+python -m experiments prior --data FOLDER           docs/data/tables/prior.csv
 python -m experiments widths --data FOLDER          half-widths of certified intervals
 python -m experiments sharpness                     half-widths of noise over exact ones
 python -m experiments siblings --data FOLDER        the default beside its own siblings
@@ -31,11 +33,12 @@ import typer
 
 from blowfish_fast.apps.cli.commands.experiment import run_experiments
 from blowfish_fast.apps.cli.printing import remark, show
-from blowfish_fast.errors import BlowfishError
+from blowfish_fast.errors import BlowfishError, InputError
 
 from .answer_coverage import write_answers
 from .cells_in_runs import write_runs
 from .cells_of_spikes import write_spikes
+from .census_tables import write_census, write_priors
 from .certified_widths import width_report
 from .chosen_tables import chosen_report
 from .clustered_lines import write_clustered
@@ -45,7 +48,7 @@ from .results_page import write_page
 from .series_variance import series_report
 from .sharp_widths import sharpness_report
 from .siblings import sibling_report
-from .survey_rivals import rival_report
+from .survey_rivals import MOST_SECONDS, rival_report
 from .survey_tables import survey_report
 from .weaker_policies import weaker_report
 from .wide_coverage import write_wide_coverage
@@ -55,6 +58,7 @@ PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "ans
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 SHARPNESS, SIBLINGS, WEAKER = "sharpness", "siblings", "weaker"
 SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
+CENSUS, PRIOR = "census", "prior"
 WIDE_COVERAGE, CLUSTERED, RUNS = "wide-coverage", "clustered", "runs"
 SPIKES = "spikes"
 REFUSED = 2
@@ -71,15 +75,15 @@ def reproduce(
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
             '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen", '
-            '"runs", "spikes".',
+            '"census", "prior", "runs", "spikes".',
             show_default=False,
         ),
     ],
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with 1d/*.npy and 2d/*.npy, for rivals and chosen "
-            "tables/*.csv.gz; "
+            help="Folder with 1d/*.npy and 2d/*.npy, for rivals, chosen, census and "
+            "prior tables/*.csv.gz; "
             "generated data if left out."
         ),
     ] = None,
@@ -89,9 +93,13 @@ def reproduce(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help='For chosen: a survey, "looked" or "judged"; may be repeated.'
+            help='For chosen and prior: a survey, for chosen "looked" or "judged" as '
+            "well; may be repeated."
         ),
     ] = None,
+    limit: Annotated[
+        int, typer.Option(help="For rivals: CPU seconds of a package for one survey.")
+    ] = MOST_SECONDS,
     out: Annotated[
         Path,
         typer.Option(help="Folder of the results; an interrupted run resumes there."),
@@ -131,12 +139,26 @@ def reproduce(
         show(survey_report(trials or 3))
         return
     if name == RIVALS:
-        for line in rival_report(data, trials or 3):
+        for line in rival_report(data, trials or 3, limit):
             show(line)
         return
     if name == CHOSEN:
         for line in chosen_report(data, trials or 3, only or ()):
             show(line)
+        return
+    if name == CENSUS:
+        if data is None:
+            raise InputError(
+                "the census is read from a file",
+                received="no --data",
+                way_out="State --data FOLDER with tables/adult.csv.gz",
+            )
+        for cased in write_census(data, trials or 3):
+            show(str(cased))
+        return
+    if name == PRIOR:
+        for paired in write_priors(data, only or ()):
+            show(f"{paired}: {paired.ratio:.2f}")
         return
     if name == WIDTHS:
         for line in width_report(data, trials or 3):

@@ -1,7 +1,7 @@
 """Tables of surveys by plan, by choice of the data, and by whichever is better.
 
     python -m experiments chosen --data FOLDER --trials 3
-    python -m experiments chosen --data FOLDER --only adult --only judged
+    python -m experiments chosen --only judged          docs/data/tables/judged.csv
 
 A line for each survey, policy and budget: the share of records in a wrong cell, mean
 over all tables of one and two attributes. Estimates are scaled to the true number of
@@ -23,16 +23,29 @@ import numpy as np
 import blowfish_fast as bf
 from blowfish_fast._support.typing import FloatArray
 
+from .chosen_records import DATA, write_rows
 from .chosen_surveys import JUDGED_ON, LOOKED_AT, chosen_surveys
 from .survey_tables import Survey
 
 RHO = "0.014973"
 """What (1, 1e-9) is in rho, rounded down."""
 
+
+def one_step(domain: Any) -> Any:
+    """Return the policy of one attribute at a time, ordered ones by one cell."""
+    lines = {
+        str(axis.name): bf.policies.Line(domain.marginal([axis.name]))
+        for axis in domain.attributes
+        if axis.levels is None
+    }
+    return bf.policies.TablePolicy(domain, lines)
+
+
 POLICIES: dict[str, Callable[[Any], Any]] = {
     "add_remove": bf.policies.AddRemove,
     "full": bf.policies.Full,
     "attribute": lambda domain: bf.policies.TablePolicy(domain, {}),
+    "line": one_step,
 }
 
 CASES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -104,12 +117,16 @@ class Truth:
 
     def misplaced(self, estimate: Callable[[tuple[int, ...]], FloatArray]) -> float:
         """Return the share of records in a wrong cell, mean over the asked tables."""
-        shares = []
-        for axes, true in self.tables.items():
-            guess = np.asarray(estimate(axes))
-            guess = guess * (self.count / max(float(guess.sum()), 1e-300))
-            shares.append(float(np.abs(guess - true).sum()) / (2.0 * self.count))
-        return float(np.mean(shares))
+        return float(
+            np.mean(
+                [self.share(estimate(axes), true) for axes, true in self.tables.items()]
+            )
+        )
+
+    def share(self, estimate: FloatArray, true: FloatArray) -> float:
+        """Return the share of records in a wrong cell of one table, once scaled."""
+        scale = self.count / max(float(estimate.sum()), 1e-300)
+        return float(np.abs(estimate * scale - true).sum()) / (2.0 * self.count)
 
     def independent(self, axes: tuple[int, ...]) -> FloatArray:
         """Return the product of exact single tables."""
@@ -192,7 +209,10 @@ def compared(
 
 
 def chosen_report(
-    folder: Path | None, trials: int, only: Sequence[str] = ()
+    folder: Path | None,
+    trials: int,
+    only: Sequence[str] = (),
+    path: Path = DATA / "judged.csv",
 ) -> Iterator[str]:
     """Yield a line for each survey, policy and budget, and how far "best" is behind.
 
@@ -204,6 +224,8 @@ def chosen_report(
         Releases of each kind.
     only : sequence of str
         Names of surveys, or policies; all without.
+    path : Path
+        Takes the rows of surveys that played no part, where all of them were run.
 
     Yields
     ------
@@ -211,6 +233,7 @@ def chosen_report(
         A line, as soon as it is known.
     """
     names = ChosenRow._fields
+    judged: list[ChosenRow] = []
     yield "  ".join(f"{name:>11}" for name in names)
     behind: dict[str, list[float]] = {"looked at": [], "judged on": []}
     beside: dict[str, list[float]] = {kind: [] for kind in behind}
@@ -224,8 +247,11 @@ def chosen_report(
             row = compared(truth, policy, budget, trials)
             behind[kind].append(row.behind)
             beside[kind].append(row.beside_independence)
+            judged += [row] if kind == "judged on" else []
             texts = (f"{one:.4f}" if isinstance(one, float) else one for one in row)
             yield "  ".join(f"{text:>11}" for text in texts)
+    if len(judged) == len(JUDGED_ON) * len(CASES):
+        write_rows(path, judged)
     for kind, ratios in behind.items():
         if ratios:
             mean = math.exp(float(np.mean(np.log(ratios))))

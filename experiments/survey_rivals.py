@@ -7,8 +7,10 @@ plain split by rho, OpenDP's contingency tables by the same rho, smartnoise-synt
 its own conversion, mbi as mirror descent over two-way tables measured with the same
 rho. Every package takes every survey in a process of its own with a limit of CPU time,
 with the same seeds, as often as fits into it. Those that are not installed, fail or
-reach the limit are named.
-They pin each other's versions (OpenDP and smartnoise-synth need mbi below 2).
+reach the limit are named; --limit states another one.
+They pin each other's versions (OpenDP and smartnoise-synth need mbi below 2). AIM and
+MST of private-pgm are files of its repository that no package installs: they are
+imported where its folder of mechanisms is on the path, PYTHONPATH=.../mechanisms.
 """
 
 from __future__ import annotations
@@ -34,6 +36,12 @@ from .survey_tables import EDGES, Survey, surveys
 DELTA = "1e-9"
 MOST_SECONDS = 180
 """CPU seconds of a package for one survey."""
+MODEL_MEGABYTES = 1.0
+"""Size of AIM's model, as the comparison of this project with it took it."""
+AIM_STEPS = 100
+"""Steps of its fit in each round, likewise."""
+LARGEST_TABLE = 10_000
+"""Cells of a table that AIM is asked for: it fits larger ones in hours."""
 MOST_CELLS = 2**21
 """Cells of a whole domain, beyond which mirror descent over all pairs is not tried."""
 
@@ -231,6 +239,50 @@ def _mirror_descent(survey: Survey, epsilon: float, seed: int) -> Tables:
     return lambda names: np.asarray(model.project(names).datavector(flatten=False))
 
 
+def _private_pgm(survey: Survey) -> Any:
+    """Return the records as private-pgm's own mechanisms take them."""
+    mbi, frames = import_module("mbi"), import_module("pandas")
+    sizes = {name: _size(survey, name) for name in survey.columns}
+    domain = mbi.Domain(tuple(sizes), tuple(sizes.values()))
+    return mbi.Dataset(frames.DataFrame(survey.columns), domain)
+
+
+def _authors_aim(survey: Survey, epsilon: float, seed: int) -> Tables:
+    """Return the tables of AIM's model, by the file aim.py of private-pgm."""
+    maker = import_module("aim").AIM
+    data = _private_pgm(survey)
+    drawn = np.random.RandomState(seed)
+    aim = maker(
+        epsilon,
+        float(DELTA),
+        prng=drawn,
+        max_model_size=MODEL_MEGABYTES,
+        max_iters=AIM_STEPS,
+    )
+    pairs = [names for names in _names(survey) if len(names) == 2]
+    asked = [
+        (names, 1.0) for names in pairs if data.domain.size(names) <= LARGEST_TABLE
+    ]
+    result = aim.run(data, asked)
+    model = result[0] if isinstance(result, tuple) else result
+
+    def table(names: tuple[str, ...]) -> FloatArray:
+        sizes = [_size(survey, name) for name in names]
+        return np.asarray(model.project(names).datavector()).reshape(sizes)
+
+    return table
+
+
+def _authors_mst(survey: Survey, epsilon: float, seed: int) -> Tables:
+    """Return tables of the records of MST, by the file mst.py of private-pgm."""
+    maker = import_module("mst").MST
+    np.random.seed(seed)  # noqa: NPY002 - it draws from the global generator
+    drawn = maker(_private_pgm(survey), epsilon, float(DELTA)).df
+    columns = {name: drawn[name].to_numpy().astype(int) for name in survey.columns}
+    records = survey._replace(columns=columns)
+    return lambda names: _counted(records, names)
+
+
 def _opendp(survey: Survey, epsilon: float, seed: int) -> Tables:
     dp, polars = import_module("opendp.prelude"), import_module("polars")
     mst = import_module("opendp.extras.mbi").MST
@@ -281,6 +333,8 @@ PACKAGES: dict[str, Callable[[Survey, float, int], Tables]] = {
     "ChosenTables": _chosen,
     "plain split": _plain_split,
     "mbi, mirror descent": _mirror_descent,
+    "private-pgm, AIM": _authors_aim,
+    "private-pgm, MST": _authors_mst,
     "OpenDP, MST": _opendp,
     "smartnoise-synth, MST": _smartnoise,
     "smartnoise-synth, AIM": _smartnoise_aim,

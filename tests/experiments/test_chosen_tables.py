@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from experiments import chosen_tables
+from experiments import census_tables, chosen_tables
+from experiments.__main__ import application
 from experiments.chosen_surveys import CELLS, JUDGED_ON, LOOKED_AT, _coded
 from experiments.survey_tables import Survey
 
@@ -25,14 +27,23 @@ def small_survey():
     return Survey("generated", bf.WideDomain.product(*sides), columns, "a")
 
 
-def test_a_line_for_each_policy_and_budget_and_how_far_behind(survey, monkeypatch):
+def test_a_line_for_each_policy_and_budget_and_how_far_behind(
+    survey, monkeypatch, tmp_path
+):
     monkeypatch.setattr(chosen_tables, "chosen_surveys", lambda folder: [survey])
     monkeypatch.setattr(chosen_tables, "CASES", chosen_tables.CASES[:1])
-    head, line, last = chosen_tables.chosen_report(None, 1)
+    path = tmp_path / "tables" / "judged.csv"
+    head, line, last = chosen_tables.chosen_report(None, 1, path=path)
     assert head.split()[:3] == ["survey", "policy", "budget"]
     assert line.split()[:4] == ["generated", "add_remove", "epsilon", "1"]
     assert "best over the better of both" in last
-    assert len(list(chosen_tables.chosen_report(None, 1, ["judged"]))) == 1
+    assert not path.exists()
+    assert len(list(chosen_tables.chosen_report(None, 1, ["judged"], path))) == 1
+    monkeypatch.setattr(chosen_tables, "JUDGED_ON", ("generated",))
+    assert len(list(chosen_tables.chosen_report(None, 1, ["judged"], path))) == 3
+    header, row = path.read_text().splitlines()
+    assert header.split(",") == [*chosen_tables.ChosenRow._fields]
+    assert row.startswith("generated,add_remove,epsilon 1,0.")
 
 
 def test_exact_tables_misplace_nothing_and_independence_something(survey):
@@ -48,3 +59,40 @@ def test_values_are_put_into_stated_cells_and_missing_ones_into_their_own():
     assert (codes.tolist(), count, texts) == ([1, 0, 2, 1], 3, True)
     assert {*CELLS} <= {*LOOKED_AT, *JUDGED_ON}
     assert not {*LOOKED_AT} & {*JUDGED_ON}
+
+
+def test_the_census_has_a_row_for_each_case(survey, monkeypatch, tmp_path):
+    monkeypatch.setattr(census_tables, "adult", lambda folder: survey)
+    cases = census_tables.CENSUS_CASES
+    monkeypatch.setattr(census_tables, "CENSUS_CASES", (cases[2], cases[-1]))
+    path = tmp_path / "census.csv"
+    rows = list(census_tables.write_census(tmp_path, 1, path))
+    assert [row.asked for row in rows] == [3, 2]
+    assert 0 < rows[0].model < rows[0].three_model < 0.1
+    assert 0 < rows[1].model < 0.1
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_a_prior_is_a_part_of_the_survey_and_the_rest_is_released(
+    survey, monkeypatch, tmp_path
+):
+    for how in ("random", "lowest"):
+        other, rest = census_tables.parted(survey, 0.3, how)
+        sizes = [len(part.columns["a"]) for part in (other, rest)]
+        assert sum(sizes) == 900
+        assert 0.2 < sizes[0] / 900 < 0.4
+    assert (other.columns["a"] == 0).all()
+    monkeypatch.setattr(census_tables, "chosen_surveys", lambda folder: [survey])
+    cases = (("generated", 0.3, "random"), ("elsewhere", 0.3, "random"))
+    monkeypatch.setattr(census_tables, "PRIOR_CASES", cases)
+    path = tmp_path / "prior.csv"
+    (row,) = census_tables.write_priors(None, path=path)
+    assert (row.role, row.drawn) == ("looked at", "random")
+    assert row.ratio < 1.2
+    assert path.read_text().startswith("survey,role,records,prior,drawn,without")
+    assert list(census_tables.write_priors(None, ["another"], path)) == []
+
+
+def test_the_census_needs_its_file():
+    done = CliRunner().invoke(application, ["census"])
+    assert "State --data FOLDER" in str(done.exception)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import types
 
 import numpy as np
 import pytest
@@ -51,6 +52,69 @@ def test_packages_are_compared_under_one_promise_and_missing_ones_are_named(
     assert rows["Contingency"].misplaced < rows["plain split"].misplaced
     assert 0 < rows["ChosenTables"].misplaced < 0.2
     assert 0 < rows["plain split"].standard_error < rows["plain split"].error / 5
+
+
+class StandIn:
+    """What the files of private-pgm are asked for, without any of their work."""
+
+    def __init__(self, *terms, **more):
+        self.terms, self.size = (terms, more), None
+
+    def datavector(self):
+        return np.ones(self.size)
+
+
+def test_mechanisms_of_private_pgm_are_asked_as_their_files_want_it(monkeypatch):
+    survey = survey_rivals._coded(breast_cancer())
+    counted = {
+        names: survey_rivals._counted(survey, names).size
+        for names in survey_rivals._names(survey)
+    }
+    seen = []
+
+    class Records(StandIn):
+        @property
+        def domain(self):
+            sizes = StandIn()
+            sizes.size = lambda names: counted[names]
+            return sizes
+
+    class Aim(StandIn):
+        def run(self, data, asked):
+            seen.append((self.terms, asked))
+            model = StandIn()
+
+            def project(names):
+                model.size = counted[names]
+                return model
+
+            model.project = project
+            return model, None
+
+    class Modules:
+        Domain, Dataset, DataFrame, AIM = StandIn, Records, StandIn, Aim
+
+        @staticmethod
+        def MST(data, epsilon, delta):
+            seen.append((epsilon, delta))
+            made = StandIn()
+            made.df = {
+                name: types.SimpleNamespace(to_numpy=lambda column=column: column)
+                for name, column in survey.columns.items()
+            }
+            return made
+
+    monkeypatch.setattr(survey_rivals, "import_module", lambda name: Modules)
+    pair = next(names for names in counted if len(names) == 2)
+    aim = survey_rivals._authors_aim(survey, 1.0, 3)
+    assert aim(pair).size == counted[pair]
+    (terms, more), asked = seen[0]
+    assert terms == (1.0, 1e-9)
+    assert more["max_model_size"] == 1.0
+    assert all(len(names) == 2 for names, _ in asked)
+    mst = survey_rivals._authors_mst(survey, 1.0, 3)
+    assert (mst(pair) == survey_rivals._counted(survey, pair)).all()
+    assert seen[1] == (1.0, 1e-9)
 
 
 def test_a_package_that_takes_too_long_is_named(monkeypatch):
