@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data.tables.merged_tables import Grouping
+from blowfish_fast.data.tables.merged_tables import Grouping, sum_down
 from blowfish_fast.errors import ReleaseFileError
 from blowfish_fast.release.chosen_release import ModelTables
 from blowfish_fast.release.entropy.entropy_fit import LEAST_LOG, EntropyFit, TableGoal
@@ -32,6 +32,37 @@ def test_tables_that_agree_are_followed_exactly(generator):
     middle = law.sum(axis=(0, 2))
     chain = np.einsum("ab,bc,b->ac", law.sum(axis=2), law.sum(axis=0), 1 / middle)
     np.testing.assert_allclose(fit.tree.table(fit.beliefs, (0, 2)), chain, atol=1e-3)
+
+
+def test_momentum_leads_further_in_as_many_steps(generator):
+    sizes = (4, 4, 4, 4)
+    law = generator.dirichlet(np.full(256, 0.3)).reshape(sizes)
+    # Tables of different noise: a plain step is as short as the heaviest wants it.
+    goals = [
+        goal(axes, sum_down(law, range(4), axes), weight)
+        for axes, weight in (((0, 1), 1e6), ((1, 2), 1e4), ((2, 3), 1e4))
+    ]
+
+    def loss(*, carried):
+        fit = EntropyFit(sizes)
+        fit.add(*goals)
+        fit.improve(30, 0.0, carried=carried)
+        fit.improve(40, 0.0, carried=carried)
+        return fit._position(fit.factors, fit.beliefs).loss
+
+    assert 2 * loss(carried=True) < loss(carried=False)
+
+
+def test_a_goal_is_followed_after_a_law_that_was_at_its_best():
+    fit = EntropyFit((3, 3))
+    shares = np.array([0.2, 0.3, 0.5])
+    fit.begin([shares, shares])
+    fit.add(*(goal((axis,), shares) for axis in range(2)))
+    fit.improve(60)
+    fit.add(goal((0, 1), np.diag(shares)))
+    fit.improve(60)
+    found = fit.tree.table(fit.beliefs, (0, 1))
+    assert np.trace(found) > 0.9
 
 
 def test_merged_goals_leave_cells_inside_alone():

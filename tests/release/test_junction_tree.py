@@ -55,6 +55,46 @@ def test_every_table_is_that_of_the_product_of_factors(at_once, generator, monke
             np.testing.assert_allclose(found, sum_down(dense, every, axes), atol=1e-13)
 
 
+def test_tables_of_cliques_are_summed_together_as_one_by_one(generator):
+    for _ in range(25):
+        sizes, tree, beliefs, dense = random_law(generator)
+        scopes = [
+            axes
+            for clique in tree.cliques
+            for ways in range(1, len(clique) + 1)
+            for axes in combinations(clique, ways)
+        ]
+        found = tree.tables(beliefs, scopes)
+        assert {*found} == {*scopes}
+        for axes, table in found.items():
+            expected = sum_down(dense, range(len(sizes)), axes)
+            np.testing.assert_allclose(table, expected, atol=1e-13)
+
+
+def test_large_tables_are_summed_once_for_several_scopes(monkeypatch):
+    tree = JunctionTree((2, 3, 4, 5), [(0, 1, 2, 3)])
+    beliefs = tree.beliefs({})
+    summed, genuine = [], junction_tree.sum_down
+
+    def watched(table, axes, onto):
+        summed.append(table.size)
+        return genuine(table, axes, onto)
+
+    monkeypatch.setattr(junction_tree, "sum_down", watched)
+    tree.tables(beliefs, [(0, 1), (0, 2), (1, 2), (0,), (2,)])
+    assert summed.count(120) == 1
+
+
+def test_weights_too_small_to_be_multiplied_are_added_as_logarithms():
+    tree = JunctionTree((2, 2, 2), [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
+    # Each factor has its own largest cell, and no cell is large in all of them.
+    far = np.array([[0.0, -400.0], [-400.0, -400.0]])
+    beliefs = tree.beliefs({(0, 1): far, (0, 2): far[::-1, ::-1], (1, 2): far[::-1]})
+    assert beliefs is not None
+    assert beliefs[0].max() > 0.1
+    assert beliefs[0].sum() == pytest.approx(1)
+
+
 def test_cliques_hold_all_scopes_and_neighbours_share_separators(generator):
     for _ in range(30):
         count = int(generator.integers(2, 9))
@@ -75,6 +115,8 @@ def test_cliques_hold_all_scopes_and_neighbours_share_separators(generator):
 def test_factors_that_leave_nothing_possible_are_noticed():
     tree = JunctionTree((2, 2), [(0, 1)])
     assert tree.beliefs({(0, 1): np.full((2, 2), np.nan)}) is None
+    chain = JunctionTree((2, 2, 2), [(0, 1), (1, 2)])
+    assert chain.beliefs({(1, 2): np.full((2, 2), np.nan)}) is None
 
 
 def test_records_follow_the_law(generator):

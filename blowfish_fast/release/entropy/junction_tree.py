@@ -38,6 +38,9 @@ Factors = Mapping[AxisSet, FloatArray]
 Beliefs = list[FloatArray]
 """The table of every clique; each sums to 1."""
 
+LEAST_WEIGHT = 1e-200
+"""Where all weights of a clique are smaller than this, logarithms are added."""
+
 MOST_AT_ONCE = 2**22
 """Cells of an intermediate table of `JunctionTree.table`; larger ones are cut."""
 
@@ -199,23 +202,16 @@ class JunctionTree:
         """
         # Everything happens in place: cliques are large, and new ones cost more time
         # than what is computed in them.
-        tables = [np.zeros(self._shape(axes, axes)) for axes in self.cliques]
-        for scope, factor in factors.items():
-            home = self.home(scope)
-            assert home is not None, "factors stand on scopes of the tree"
-            tables[home] += factor.reshape(self._shape(self.cliques[home], scope))
-        for table in tables:
-            table -= table.max()
-            np.exp(table, out=table)
+        tables = self._weights(factors)
         upward: dict[int, FloatArray] = {}
         for number in reversed(self.order[1:]):
             message = self._down(tables[number], number, number)
-            total = message.sum()
-            if not total > 0.0:
+            if not message.sum() > 0.0:
                 return None
             parent = self.parents[number]
-            upward[number] = message / total
-            tables[parent] *= self._wide(upward[number], parent, number)
+            upward[number] = message
+            largest = float(message.max())
+            tables[parent] *= self._wide(message / largest, parent, number)
         total = tables[self.order[0]].sum()
         if not 0.0 < total < math.inf:
             return None
@@ -224,17 +220,55 @@ class JunctionTree:
             parent = self.parents[number]
             message = self._down(tables[parent], parent, number)
             below = upward[number]
-            # What the message up said of the separator is divided out again.
+            # What the message up said of the separator is divided out again. The table
+            # summed to `below` there, so it sums to the message from now on.
             ratio = np.divide(
                 message, below, out=np.zeros_like(message), where=below > 0
             )
-            table = tables[number]
-            table *= self._wide(ratio, number, number)
-            total = table.sum()
-            if not 0.0 < total < math.inf:
+            if not np.isfinite(ratio).all():
                 return None
-            table /= total
+            tables[number] *= self._wide(ratio, number, number)
         return tables
+
+    def _weights(self, factors: Factors) -> Beliefs:
+        """Return the product of the factors of each clique, before any message."""
+        homed: list[list[tuple[AxisSet, FloatArray]]] = [[] for _ in self.cliques]
+        for scope, factor in factors.items():
+            home = self.home(scope)
+            assert home is not None, "factors stand on scopes of the tree"
+            homed[home].append((scope, factor))
+        return [
+            self._product(clique, own)
+            for clique, own in zip(self.cliques, homed, strict=True)
+        ]
+
+    def _product(
+        self, clique: AxisSet, factors: Sequence[tuple[AxisSet, FloatArray]]
+    ) -> FloatArray:
+        """Multiply factors to a table of a clique, the largest weight 1 or so.
+
+        Attribute by attribute: a factor is multiplied in at its last one, where the
+        table is still small. Exponentials are taken of factors alone. Only where
+        weights are too small for that are logarithms added in the whole table.
+        """
+        table = np.ones(())
+        for at, axis in enumerate(clique):
+            own = [
+                (scope, factor) for scope, factor in factors if scope[-1:] == (axis,)
+            ]
+            part = np.ones([1] * at + [self.sizes[axis]])
+            for scope, factor in sorted(own, key=lambda homed: homed[1].size):
+                wide = self._shape(clique[: at + 1], scope)
+                part = part * np.exp(factor - factor.max()).reshape(wide)
+            table = table[..., None] * part
+        largest = float(table.max())
+        if largest > LEAST_WEIGHT:
+            return table
+        logs = np.zeros(self._shape(clique, clique))
+        for scope, factor in factors:
+            logs += factor.reshape(self._shape(clique, scope))
+        logs -= logs.max()
+        return np.asarray(np.exp(logs, out=logs))
 
     def _down(self, table: FloatArray, clique: int, separator: int) -> FloatArray:
         """Sum the table of a clique down to the separator above another one."""
@@ -281,6 +315,35 @@ class JunctionTree:
             for cell in range(self.sizes[longest])
         ]
         return np.concatenate(parts, axis=axes.index(longest))
+
+    def tables(
+        self, beliefs: Beliefs, scopes: Iterable[AxisSet]
+    ) -> dict[AxisSet, FloatArray]:
+        """Return the tables of several sets of attributes that cliques hold.
+
+        Large tables are summed as seldom as possible: see `_sums`.
+
+        Parameters
+        ----------
+        beliefs : list of arrays
+            What `beliefs` returned.
+        scopes : iterable of tuples of int
+            Attributes, by increasing number; a clique holds each of them.
+
+        Returns
+        -------
+        dict from tuples of int to float64 arrays
+            Shares of all records.
+        """
+        homed: dict[int, list[AxisSet]] = {}
+        for scope in dict.fromkeys(scopes):
+            home = self.home(scope)
+            assert home is not None, "a clique holds each scope"
+            homed.setdefault(home, []).append(scope)
+        sums: dict[AxisSet, FloatArray] = {}
+        for home, own in homed.items():
+            _sums(beliefs[home], self.cliques[home], own, sums)
+        return sums
 
     def _collected(
         self, beliefs: Beliefs, axes: AxisSet, fixed: Mapping[int, int]
@@ -478,6 +541,51 @@ class JunctionTree:
             for at, cells in zip(rest, np.unravel_index(drawn, shape), strict=True):
                 records[clique[at]] = cells
         return records
+
+
+def _sums(
+    table: FloatArray,
+    names: AxisSet,
+    scopes: Sequence[AxisSet],
+    sums: dict[AxisSet, FloatArray],
+) -> None:
+    """Sum a table down to several of its attributes, by way of tables in between.
+
+    The attribute that fewest of the scopes hold is summed out for all others at once,
+    as long as some are left: (a, b), (b, c) and (c, d) of a table (a, b, c, d) come
+    from one sum over d, one over a.
+
+    Parameters
+    ----------
+    table : float64 with an axis for each of `names`
+        Shares of records.
+    names : tuple of int
+        Its attributes.
+    scopes : sequence of tuples of int
+        The smaller tables, by their attributes, all among `names`.
+    sums : dict
+        Takes the sums.
+    """
+    left = [scope for scope in scopes if scope != names]
+    if len(left) < len(scopes):
+        sums[names] = table
+    while left:
+        # Ties: the longest axis, whose sum leaves the least to do.
+        at = min(
+            range(len(names)),
+            key=lambda place: (
+                sum(names[place] in scope for scope in left),
+                -table.shape[place],
+            ),
+        )
+        without = [scope for scope in left if names[at] not in scope]
+        if len(without) < 2:
+            for scope in left:
+                sums[scope] = np.asarray(sum_down(table, names, scope))
+            return
+        rest = (*names[:at], *names[at + 1 :])
+        _sums(np.asarray(sum_down(table, names, rest)), rest, without, sums)
+        left = [scope for scope in left if names[at] in scope]
 
 
 def _fixed(table: FloatArray, names: AxisSet, fixed: Mapping[int, int]) -> FloatArray:
