@@ -53,7 +53,7 @@ from blowfish_fast.workloads import Identity, LevelTotals, Tables, Workload
 from .files.outputs import read_release
 from .options import look_here_for
 from .parsing.job import BEST, ON_QUERIES, Job
-from .parsing.workload import parse_demanded
+from .parsing.table_options import parse_demanded, refuse_choice_options
 from .printing import counter, spinner
 from .release_job import BUDGET_FORMS, Facts
 
@@ -155,12 +155,7 @@ def choose_mechanism(
             received="--prior beside another workload",
             way_out="Ask for tables, --tables 2, or leave --prior out",
         )
-    for flag in _choice_flags(job):
-        raise InputError(
-            f"{flag} is about tables that the data choose",
-            received=f"{flag} beside another workload",
-            way_out=f"Ask for tables, --tables 2, or leave {flag} out",
-        )
+    refuse_choice_options(job, "another workload")
     if isinstance(facts.domain, WideDomain):
         return _of_wide_domain(facts, name, job)
     if job.false_cells is not None:
@@ -258,12 +253,8 @@ def _tables_together(
             received="--prior beside the plan of public sizes",
             way_out="State --choose data or --choose best, or leave --prior out",
         )
-    for flag in _choice_flags(job) if choose == "plan" else ():
-        raise InputError(
-            f"{flag} is about tables that the data choose",
-            received=f"{flag} beside the plan of public sizes",
-            way_out=f"State --choose data or --choose best, or leave {flag} out",
-        )
+    if choose == "plan":
+        refuse_choice_options(job, "the plan of public sizes")
     if choose != "plan":
         if name == Contingency.name:
             raise InputError(
@@ -281,16 +272,6 @@ def _tables_together(
     return MechanismChoice(
         mechanism, mechanism.name, because, plan.rms, "predicted", plan
     )
-
-
-def _choice_flags(job: Job) -> list[str]:
-    """Return the options that were stated and are about tables that the data choose."""
-    stated = {
-        "--always": job.always or None,
-        "--rounds": job.rounds,
-        "--model-cells": job.model_cells,
-    }
-    return [flag for flag, value in stated.items() if value is not None]
 
 
 def _chosen_tables(

@@ -218,34 +218,6 @@ def parse_tables(words: str, domain: Domain | WideDomain) -> Tables:
     return Tables(domain, named, weights=[part[2] if part[1] else 1 for part in parts])
 
 
-def parse_demanded(words: list[str], domain: Domain | WideDomain) -> list[list[int]]:
-    """Return the columns of tables that are always measured, ``age x sex``.
-
-    Parameters
-    ----------
-    words : list of str
-        A table each: columns with " x " between, as a release lists what it measured,
-        or with "+", as a workload does.
-    domain : Domain or WideDomain
-        Whose columns are meant.
-
-    Returns
-    -------
-    list of lists of int
-        The columns of each table, by number.
-
-    Examples
-    --------
-    >>> survey = Domain((4, 3), names=["age", "sex"])
-    >>> parse_demanded(["age x sex"], survey) == parse_demanded(["age+sex"], survey)
-    True
-    """
-    return [
-        [find_column(column, domain) for column in re.split(r"\s+x\s+|\+", table)]
-        for table in words
-    ]
-
-
 def _queries_in(path: Path, domain: Domain, *, boxes: bool) -> Workload:
     """Return the queries of a file: starts, then ends, of each column."""
     rows: FloatArray = numbers_from_file(path, "queries, starts then ends")
