@@ -9,7 +9,7 @@ A page names a figure, and the comments stay where they are:
 
     docs/data/papers/*.csv, verdicts.json ------+
     docs/data/coverage/*.csv, wide/*.csv -------+
-    docs/data/cells/*.csv ----------------------+
+    docs/data/cells/*.csv, tables/*.csv --------+
     asv_benchmarks/recorded/ARCHITECTURE/ ------+--> every page that names them
 
 So a figure stands in one place, in the data, and no page contradicts another.
@@ -33,6 +33,7 @@ PAPERS = HERE / "data" / "papers"
 COVERAGE = HERE / "data" / "coverage"
 WIDE = HERE / "data" / "wide"
 CELLS = HERE / "data" / "cells"
+TABLES = HERE / "data" / "tables"
 PLACE = re.compile(r"(<!-- figure ([\w.]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 MECHANISMS = {
     "DAWA": "`Dawa`",
@@ -66,6 +67,7 @@ def figures() -> dict[str, str]:
         **_coverage_figures(),
         **_wide_figures(),
         **_cells_figures(),
+        **_tables_figures(),
         **_spikes_figures(),
     }
 
@@ -406,6 +408,54 @@ def _spikes_figures() -> dict[str, str]:
                 for row in rows
             ],
         ),
+    }
+
+
+NEIGHBOURS = {
+    "add_remove": "one record more or less",
+    "full": "any record to any other",
+    "attribute": "one attribute at a time",
+}
+"""Policies of the judged surveys, in words."""
+
+
+def _tables_figures() -> dict[str, str]:
+    """Return tables that the data choose, of surveys that played no part."""
+    judged = _rows(TABLES / "judged.csv")
+    behind = [
+        float(row["best"]) / min(float(row["plan"]), float(row["data"]))
+        for row in judged
+    ]
+    beside = [
+        float(row["best"]) / max(float(row["independent"]), float(row["singles"]))
+        for row in judged
+    ]
+    singles = [float(row["best"]) / float(row["independent"]) for row in judged]
+    words = {"d": "data", "p": "plan"}
+    return {
+        "tables.judged": _table(
+            (
+                *("survey", "neighbours and budget", "exact independence"),
+                *("noisy single tables", "plan", "data", '"best", and what it took'),
+            ),
+            [
+                (
+                    row["survey"],
+                    f"{NEIGHBOURS[row['policy']]}, {row['budget']}",
+                    *(
+                        f"{float(row[name]):.3f}"
+                        for name in ("independent", "singles", "plan", "data")
+                    ),
+                    f"{float(row['best']):.3f} {words[row['took'][0]]}",
+                )
+                for row in judged
+            ],
+        ),
+        "tables.behind": f"{_mean(behind) - 1:.0%}",
+        "tables.behind_worst": f"{max(behind) - 1:.0%}",
+        "tables.beside_worst": f"{max(beside) - 1:.0%}",
+        "tables.beyond_independence": f"{sum(one > 1.2 for one in singles)} of "
+        f"{len(judged)}",
     }
 
 
