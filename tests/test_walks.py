@@ -119,7 +119,7 @@ WALKS: dict[str, tuple[Callable[[], object], int]] = {
     "Product to sensitivity of Rectangles": (product_to_sensitivity, 13),
     "release.intervals, Ordered": (intervals_of_a_release(), 13),
     "a CSV file to a release, by the command line": (csv_to_release, 61),
-    "a question over HTTP": (question_over_http, 61),
+    "a question over HTTP": (question_over_http, 62),
 }
 
 
