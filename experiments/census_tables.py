@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import blowfish_fast as bf
-from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.typing import FloatArray
 
 from .chosen_records import DATA, write_rows
 from .chosen_surveys import JUDGED_ON, adult, chosen_surveys
@@ -105,7 +105,7 @@ def census_row(truth: Truth, case: CensusCase, trials: int) -> CensusRow:
         )
         cells = out._fitted.cells(truth.count, np.random.default_rng(seed))
 
-        def drawn(axes: tuple[int, ...], cells: AnyArray = cells) -> FloatArray:
+        def drawn(axes: tuple[int, ...], cells: Any = cells) -> FloatArray:
             return truth._table(cells, axes, sizes)
 
         model: Estimate = out.model.table
@@ -121,7 +121,18 @@ def census_row(truth: Truth, case: CensusCase, trials: int) -> CensusRow:
         )
     ((currency, amount),) = case.budget.items()
     means = np.mean(rows, axis=0).tolist()
-    return CensusRow(case.neighbours, f"{currency} {amount}", case.ways, *means, trials)
+    return CensusRow(
+        case.neighbours,
+        f"{currency} {amount}",
+        case.ways,
+        model=means[0],
+        records=means[1],
+        three_model=means[2],
+        three_records=means[3],
+        seconds=means[4],
+        tables=means[5],
+        trials=trials,
+    )
 
 
 def write_census(
