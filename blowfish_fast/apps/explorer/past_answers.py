@@ -51,7 +51,7 @@ from .questions import (
     RectanglesQuestion,
     read_question,
 )
-from .registered.registrations import NOTHING, Registered, Registrations
+from .registered.registrations import NAME, NOTHING, Registered, Registrations
 from .same_question import canonical
 
 RULE = 3
@@ -665,6 +665,9 @@ class PastAnswers:
             # Which questions buckets that were chosen privately fit is no public fact.
             return None
         chosen = bool(refined_as(entry).get("chosen", False))
+        if self._ledger.entry(NAME.format(table.name, 1)) is None:
+            # Hardly anybody registers anything.
+            return PastRelease(entry, layout, release, level, chosen)
         root = self._ledger.entry(refined_as(entry).get("root", entry.request))
         assert root is not None, "charges stay"
         registered = self.registrations.before(

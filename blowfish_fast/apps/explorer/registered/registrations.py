@@ -22,6 +22,8 @@ from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import QuestionError
 
+NAME = "registered/{}/{}"
+"""The name of a registration, which no question has: its table and its number."""
 MOST_REGISTERED = 1000
 """Questions that are registered at a time."""
 
@@ -151,5 +153,4 @@ class Registrations:
 
 
 def _name(table: str, number: int) -> str:
-    """Return a name that no question has."""
-    return f"registered/{table}/{number}"
+    return NAME.format(table, number)
