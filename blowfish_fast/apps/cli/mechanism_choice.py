@@ -53,7 +53,7 @@ from blowfish_fast.workloads import Identity, LevelTotals, Tables, Workload
 from .files.outputs import read_release
 from .options import look_here_for
 from .parsing.job import BEST, ON_QUERIES, Job
-from .parsing.table_options import parse_demanded, refuse_choice_options
+from .parsing.workload import parse_demanded, refuse_choice_options
 from .printing import counter, spinner
 from .release_job import BUDGET_FORMS, Facts
 

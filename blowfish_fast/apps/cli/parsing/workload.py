@@ -6,7 +6,7 @@ import re
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.cli.options import WORKLOAD_FORMS, names_a_file
@@ -29,6 +29,9 @@ from blowfish_fast.workloads import (
 
 from .domain import find_column
 from .levels import parse_levels
+
+if TYPE_CHECKING:
+    from .job import Job
 
 SEED_OF_QUERIES = 1
 """Random queries are the same every time, so that predictions can be compared."""
@@ -230,3 +233,62 @@ def _queries_in(path: Path, domain: Domain, *, boxes: bool) -> Workload:
     if boxes:
         return Rectangles(domain, rows[:, : domain.ndim], rows[:, domain.ndim :])
     return Ranges(domain, rows[:, 0], rows[:, 1])
+
+
+def parse_demanded(words: list[str], domain: Domain | WideDomain) -> list[list[int]]:
+    """Return the columns of tables that are always measured, ``age x sex``.
+
+    Parameters
+    ----------
+    words : list of str
+        A table each: columns with " x " between, as a release lists what it measured,
+        or with "+", as a workload does.
+    domain : Domain or WideDomain
+        Whose columns are meant.
+
+    Returns
+    -------
+    list of lists of int
+        The columns of each table, by number.
+
+    Examples
+    --------
+    >>> survey = Domain((4, 3), names=["age", "sex"])
+    >>> parse_demanded(["age x sex"], survey) == parse_demanded(["age+sex"], survey)
+    True
+    """
+    return [
+        [find_column(column, domain) for column in re.split(r"\s+x\s+|\+", table)]
+        for table in words
+    ]
+
+
+def refuse_choice_options(job: Job, beside: str) -> None:
+    """Stop where options about chosen tables stand beside something else.
+
+    Parameters
+    ----------
+    job : Job
+        The release as it was stated.
+    beside : str
+        What they stand beside: "another workload", or "the plan of public sizes".
+
+    Raises
+    ------
+    InputError
+        If one of them was stated.
+    """
+    stated = {
+        "--always": job.always or None,
+        "--rounds": job.rounds,
+        "--model-cells": job.model_cells,
+    }
+    way_in = {"another workload": "Ask for tables, --tables 2"}
+    for flag, value in stated.items():
+        if value is not None:
+            asked = way_in.get(beside, "State --choose data or --choose best")
+            raise InputError(
+                f"{flag} is about tables that the data choose",
+                received=f"{flag} beside {beside}",
+                way_out=f"{asked}, or leave {flag} out",
+            )
