@@ -292,6 +292,10 @@ OF_DISTRICTS = {
     "Districts.from_shapes": {"shapes": SQUARES, "ids": ["A", "B"]},
     "Districts.from_file": {"id": "code"},
     "Domain.from_h3": {"area": SQUARES[0], "resolution": 3},
+    "workloads.Nesting.from_h3": {
+        "ids": ["871f90c86ffffff", "871f90cb1ffffff"],
+        "resolutions": [5, 7],
+    },
     "workloads.Nesting.from_codes": {"ids": ["0101", "0102", "0201"], "digits": [2, 4]},
     "workloads.Nesting.from_columns": {
         "table": {"state": ["a", "a", "b"], "county": ["1", "2", "3"]},
