@@ -157,6 +157,19 @@ def test_two_cells_that_share_no_rectangle_make_the_bound_exact(monkeypatch):
     assert not bound.exact
 
 
+def test_parts_of_cells_count_whole_where_too_many_would_be_listed(monkeypatch):
+    grid = Domain((4, 4))
+    workload = workloads.Rectangles(grid, [[0.5, 0.0], [0.0, 0.25]], [[2, 2], [3, 3]])
+    some = np.zeros(16, dtype=bool)
+    some[:6] = True
+    exact = column_sensitivity.rectangles_over(workload, some)
+    monkeypatch.setattr(column_sensitivity, "MOST_ENTRIES", 0)
+    bound = column_sensitivity.rectangles_over(workload, some)
+    assert bound.how.endswith("parts of a cell counted whole")
+    assert (float(bound.value), bound.exact) == (2.0, False)
+    assert float(exact.value) <= 2.0
+
+
 def test_whole_rectangles_on_a_line_are_ranges():
     line = Domain(30)
     ranges = workloads.Ranges.random(line, 20, rng=2)
