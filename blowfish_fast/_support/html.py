@@ -32,7 +32,26 @@ def panel(
     drawing: str = "",
     warning: str = "",
 ) -> str:
-    """Return heading, sentence, drawing (HTML of this module) and named values."""
+    """Return heading, sentence, drawing (HTML of this module) and named values.
+
+    Parameters
+    ----------
+    title : str
+        Heading of the panel.
+    rows : iterable of (str, object)
+        Names and values of the table at its end.
+    sentence : str
+        A sentence below the heading.
+    drawing : str
+        HTML that a function of this module made; it is not escaped.
+    warning : str
+        What the reader must know first; it stands behind an orange bar.
+
+    Returns
+    -------
+    str
+        The panel, in HTML.
+    """
     parts = [f'<div style="margin-bottom:2px"><b>{text(title)}</b></div>']
     if warning:
         parts.append(
@@ -52,7 +71,20 @@ def panel(
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table; every cell is escaped here."""
+    """Return a table; every cell is escaped here.
+
+    Parameters
+    ----------
+    heads : sequence of str
+        Heads of the columns; empty for none.
+    rows : iterable of sequence
+        Values of the cells, row by row.
+
+    Returns
+    -------
+    str
+        The table, in HTML.
+    """
     lines = []
     if heads:
         cells = "".join(
@@ -69,7 +101,20 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def text(value: Any, longest: int = LONGEST_TEXT) -> str:
-    """Return a value as escaped text, cut where it is very long."""
+    """Return a value as escaped text, cut where it is very long.
+
+    Parameters
+    ----------
+    value : object
+        What is shown.
+    longest : int
+        Characters that are shown at most; what is cut ends with dots.
+
+    Returns
+    -------
+    str
+        The escaped text.
+    """
     plain = str(value)
     if len(plain) > longest:
         plain = plain[: longest - 3] + "..."
@@ -77,7 +122,20 @@ def text(value: Any, longest: int = LONGEST_TEXT) -> str:
 
 
 def spent_bar(spent: float, total: float) -> str:
-    """Return a bar, filled as far as the budget is spent."""
+    """Return a bar, filled as far as the budget is spent.
+
+    Parameters
+    ----------
+    spent : float
+        What is spent.
+    total : float
+        The whole budget.
+
+    Returns
+    -------
+    str
+        The bar, in SVG.
+    """
     share = min(max(spent / total, 0.0), 1.0) if total > 0 else 0.0
     words = f"{share:.0%} spent"
     filled = _rectangle(0, 0, 240 * share, 12, palette.VERMILLION)
@@ -143,7 +201,26 @@ def graph(
     absent: FloatArray | None,
     spokes: FloatArray,
 ) -> str:
-    """Return a drawing of a small policy; arguments as in ``policy_layout.Layout``."""
+    """Return a drawing of a small policy; arguments as in ``policy_layout.Layout``.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (n, 2)
+        Places of the values.
+    curves : ndarray of shape (m, 3, 2)
+        Beginning, control point and end of each edge.
+    labels : sequence of str
+        Names of the values; empty for none.
+    absent : ndarray of shape (2,), optional
+        Place of the value for absent records.
+    spokes : ndarray of shape (k, 2, 2)
+        Beginning and end of each edge to the absent value.
+
+    Returns
+    -------
+    str
+        The drawing, in SVG.
+    """
     tops = 0.25 * curves[:, 0] + 0.5 * curves[:, 1] + 0.25 * curves[:, 2]
     points = [nodes, tops] + ([] if absent is None else [absent[None]])
     every = np.concatenate(points)

@@ -78,7 +78,21 @@ def _be_quiet() -> None:
 
 
 def buffers_needed(blocks: int, threads: int) -> int:
-    """Return how many buffers `run_blocks` uses in turn."""
+    """Return how many buffers `run_blocks` uses in turn.
+
+    Parameters
+    ----------
+    blocks : int
+        Blocks that are worked on.
+    threads : int
+        Threads that work.
+
+    Returns
+    -------
+    int
+        One buffer for a single thread; else one for each thread and one that is closed
+        meanwhile.
+    """
     return min(blocks, 1 if threads == 1 else threads + 1)
 
 
@@ -107,9 +121,36 @@ def run_blocks(
 ) -> None:
     """Run every job of every block, and close the blocks in order.
 
-    Block ``q`` may write to buffer ``q % buffers_needed(blocks, threads)``. The
-    caller's own thread is one of `threads`; each calls `make_room` once. Where
-    `in_order` is False a job may run on a block before it has run on the one before.
+    Block ``q`` may write to buffer ``q % buffers_needed(blocks, threads)``. With three
+    blocks, two jobs and two threads, time runs to the right::
+
+        caller   0.first   0.second  close 0   1.second  close 1   close 2
+        helper             1.first   2.first             2.second
+
+    A job that carries a state takes the blocks in order; jobs of one block, and of
+    neighbouring ones, overlap.
+
+    Parameters
+    ----------
+    blocks : int
+        How many blocks there are.
+    jobs : sequence of callable
+        Each takes a block's number and the room of its thread.
+    close : callable
+        Takes the same, once all jobs of the block are done and the block before is
+        closed.
+    threads : int
+        How many threads work; the caller's own is one of them.
+    make_room : callable
+        Makes the working memory of a thread; each thread calls it once.
+    in_order : sequence of bool, optional
+        For each job whether it carries a state from block to block. Where False, it may
+        run on a block before it has run on the one before. By default all carry one.
+
+    Raises
+    ------
+    BaseException
+        The first failure of a job; no other task begins after it.
     """
     buffers = buffers_needed(blocks, threads)
     tasks = _tasks(blocks, len(jobs), threads)
@@ -183,7 +224,22 @@ def run_blocks(
 
 
 def check_memory(needed: int, what: str, consequence: str) -> None:
-    """Refuse `what` if it needs more bytes, beside a small release, than there are."""
+    """Refuse `what` if it needs more bytes, beside a small release, than there are.
+
+    Parameters
+    ----------
+    needed : int
+        Bytes that it may need.
+    what : str
+        What is refused; the message begins with it.
+    consequence : str
+        What has not happened because of the refusal.
+
+    Raises
+    ------
+    SizeError
+        If there is less memory than that.
+    """
     needed += BASE_BYTES if "numba" in sys.modules else BASE_BYTES + COMPILER_BYTES
     room = memory_room()
     if needed > room:

@@ -21,9 +21,27 @@ def attach(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
-    `homes` leads from a module to the names that it gives, with spaces between them; an
-    empty text stands for the module itself. `internal` is the same for names that are
-    reached alike and not public. `guard`, ``"module:function"``, hands out functions.
+    Parameters
+    ----------
+    package : str
+        Full name of the package.
+    homes : mapping of str to str
+        From a module to the names that it gives, with spaces between them; an empty
+        text stands for the module itself.
+    internal : mapping of str to str
+        The same for names that are reached alike and not public.
+    guard : str
+        ``"module:function"`` of the function that public functions go through before
+        they are handed out.
+
+    Returns
+    -------
+    getter : callable
+        The package's ``__getattr__``; it hints at the nearest name where none fits.
+    lister : callable
+        Its ``__dir__``.
+    public : list of str
+        Its ``__all__``.
     """
     modules = {home.rpartition(".")[2]: home for home, names in homes.items()
                if not names}  # fmt: skip
@@ -57,7 +75,27 @@ def attach(
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import `module`, or say which extra brings it."""
+    """Import `module`, or say which extra brings it.
+
+    Parameters
+    ----------
+    module : str
+        Full name of the module.
+    extra : str
+        The extra of this package that brings it.
+    purpose : str
+        What it is needed for; the message begins with it.
+
+    Returns
+    -------
+    ModuleType
+        The imported module.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as problem:
@@ -65,7 +103,22 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def check_installed(module: str, *, extra: str, purpose: str) -> None:
-    """Say which extra brings a package that is not there; load nothing."""
+    """Say which extra brings a package that is not there; load nothing.
+
+    Parameters
+    ----------
+    module : str
+        Full name of the module.
+    extra : str
+        The extra of this package that brings it.
+    purpose : str
+        What it is needed for; the message begins with it.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
     if find_spec(module) is None:
         raise _missing(module, extra, purpose)
 

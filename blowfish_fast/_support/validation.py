@@ -40,7 +40,25 @@ LARGEST = sys.float_info.max
 
 
 def as_fraction(value: Any, name: str) -> Fraction:
-    """Read a number as the decimal that was typed: 0.1 is one tenth."""
+    """Read a number as the decimal that was typed: 0.1 is one tenth.
+
+    Parameters
+    ----------
+    value : object
+        What was received.
+    name : str
+        What the message calls it.
+
+    Returns
+    -------
+    Fraction
+        The number, exactly.
+
+    Raises
+    ------
+    EpsilonError
+        If it is no finite number.
+    """
     if isinstance(value, bool | np.bool_):
         raise EpsilonError(f"{name} must be a number, not the truth value {value!r}")
     if isinstance(value, Fraction):
@@ -80,7 +98,25 @@ def _short(text: str) -> str:
 
 
 def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
-    """Read a privacy parameter: a positive, finite number."""
+    """Read a privacy parameter: a positive, finite number.
+
+    Parameters
+    ----------
+    value : object
+        What was received.
+    name : str
+        What the message calls it.
+
+    Returns
+    -------
+    Fraction
+        The parameter, exactly.
+
+    Raises
+    ------
+    EpsilonError
+        If it is no number between 1e-9 and 1e9.
+    """
     epsilon = as_fraction(value, name)
     if epsilon <= 0:
         raise EpsilonError(
@@ -112,7 +148,31 @@ def as_whole(
     *,
     way_out: str = "",
 ) -> int:
-    """Read one whole number within limits; a float may hold it."""
+    """Read one whole number within limits; a float may hold it.
+
+    Parameters
+    ----------
+    value : object
+        What was received.
+    name : str
+        What the message calls it.
+    least : int, optional
+        The smallest that is allowed; by default any.
+    most : int, optional
+        The largest that is allowed; heeded only beside `least`.
+    way_out : str
+        What the message advises.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Raises
+    ------
+    InputError
+        If it is no whole number, or outside the limits.
+    """
     number = _one_integer(value)
     if number is None:
         rule = "be one whole number"
@@ -136,7 +196,25 @@ def _one_integer(value: Any) -> int | None:
 
 
 def as_positive(value: Any, name: str) -> float:
-    """Read a positive, finite number."""
+    """Read a positive, finite number.
+
+    Parameters
+    ----------
+    value : object
+        What was received.
+    name : str
+        What the message calls it.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    InputError
+        If it is no positive, finite number.
+    """
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -147,7 +225,27 @@ def as_positive(value: Any, name: str) -> float:
 
 
 def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction:
-    """Read a share of epsilon: strictly between 0 and 1; None for the default."""
+    """Read a share of epsilon: strictly between 0 and 1; None for the default.
+
+    Parameters
+    ----------
+    value : object
+        What was received.
+    name : str
+        What the message calls it.
+    default : Fraction, optional
+        What None stands for.
+
+    Returns
+    -------
+    Fraction
+        The share, exactly.
+
+    Raises
+    ------
+    EpsilonError
+        If it does not lie strictly between 0 and 1.
+    """
     if value is None and default is not None:
         return default
     share = as_fraction(value, name)
@@ -160,7 +258,31 @@ def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction
 
 
 def as_number(value: Any, name: str, least: float, most: float = LARGEST) -> float:
-    """Read one finite number within limits."""
+    """Read one finite number within limits.
+
+    Parameters
+    ----------
+    value : object
+        What was received.
+    name : str
+        What the message calls it.
+    least : float
+        The smallest that is allowed.
+    most : float
+        The largest that is allowed; by default any finite number.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    EpsilonError
+        If it is no finite number.
+    InputError
+        If it lies outside the limits.
+    """
     number = as_fraction(value, name)
     if least <= number <= most:
         return float(number)
@@ -176,7 +298,29 @@ def as_choice(
     offered: Sequence[str | None],
     error: type[InputError] = InputError,
 ) -> Any:
-    """Read one of a few words, or None where it is offered."""
+    """Read one of a few words, or None where it is offered.
+
+    Parameters
+    ----------
+    value : object
+        What was received.
+    name : str
+        What the message calls it.
+    offered : sequence of str or None
+        The words that are allowed.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    str or None
+        The word.
+
+    Raises
+    ------
+    InputError
+        If it is none of them.
+    """
     if (value is None or isinstance(value, str)) and value in offered:
         return value
     words = ["None" if choice is None else f'"{choice}"' for choice in offered]
@@ -185,7 +329,25 @@ def as_choice(
 
 
 def as_truth(value: Any, name: str) -> bool:
-    """Read True or False; a text or an array is neither."""
+    """Read True or False; a text or an array is neither.
+
+    Parameters
+    ----------
+    value : object
+        What was received.
+    name : str
+        What the message calls it.
+
+    Returns
+    -------
+    bool
+        The truth value.
+
+    Raises
+    ------
+    InputError
+        If it is neither True nor False.
+    """
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} is True or False", received=quoted(value))
     return bool(value)
@@ -209,7 +371,27 @@ def as_confidence(value: Any) -> float:
 def as_integers(
     values: Any, name: str, error: type[InputError] = InputError
 ) -> IntArray:
-    """Read whole numbers of any dtype; floats may hold them. Refuse with `error`."""
+    """Read whole numbers of any dtype; floats may hold them. Refuse with `error`.
+
+    Parameters
+    ----------
+    values : array_like
+        What was received.
+    name : str
+        What the message calls it.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    ndarray of int64
+        The numbers, in the shape that they came in.
+
+    Raises
+    ------
+    InputError
+        If one of them is not whole, or does not fit in 64 bits.
+    """
     rule = f"{name} must be whole numbers"
     with malformed_as(error, rule):
         array: AnyArray = np.asarray(values)
@@ -229,7 +411,25 @@ def as_integers(
 
 
 def as_parts(values: Any, cells: int) -> IntArray | None:
-    """Read the part of each cell, numbered from 0; numpy.bincount trusts them later."""
+    """Read the part of each cell, numbered from 0; numpy.bincount trusts them later.
+
+    Parameters
+    ----------
+    values : array_like, optional
+        The number of each cell's part; None for no parts.
+    cells : int
+        How many cells there are.
+
+    Returns
+    -------
+    ndarray of int64, or None
+        The parts.
+
+    Raises
+    ------
+    InputError
+        If they do not number each cell.
+    """
     if values is None:
         return None
     parts = as_integers(values, "parts")
@@ -239,7 +439,25 @@ def as_parts(values: Any, cells: int) -> IntArray | None:
 
 
 def as_counts(values: Any, shape: tuple[int, ...]) -> IntArray:
-    """Read counts over a domain: non-negative whole numbers whose total fits int64."""
+    """Read counts over a domain: non-negative whole numbers whose total fits int64.
+
+    Parameters
+    ----------
+    values : array_like
+        What was received.
+    shape : tuple of int
+        Shape of the domain.
+
+    Returns
+    -------
+    ndarray of int64
+        The counts, contiguous.
+
+    Raises
+    ------
+    CountsError
+        If they are no counts, or have another shape.
+    """
     with malformed_as(CountsError, "counts must be an array of whole numbers"):
         array: AnyArray = np.asarray(values)
     if array.shape != shape:
@@ -337,7 +555,15 @@ MALFORMED = PROVOKED | RecursionError | TypeError | ValueError
 
 
 class malformed_as:
-    """Turn what malformed values provoke into one deliberate error."""
+    """Turn what malformed values provoke into one deliberate error.
+
+    Parameters
+    ----------
+    error : type of BlowfishError
+        What is raised instead.
+    rule : str
+        The rule that the values break; the message begins with it.
+    """
 
     def __init__(self, error: type[BlowfishError], rule: str) -> None:
         self.error, self.rule = error, rule
