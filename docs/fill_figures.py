@@ -408,6 +408,17 @@ def _spikes_figures() -> dict[str, str]:
                 for row in rows
             ],
         ),
+        "spikes.time": _table(
+            ("line", "default", "without the test", "and shrunk", "first over last"),
+            [
+                (
+                    row["set"],
+                    *(row[name] for name in ("default", "untested", "shrunk")),
+                    f"{float(row['default']) / float(row['shrunk']):.2f}",
+                )
+                for row in _rows(CELLS / "spikes_time.csv")
+            ],
+        ),
     }
 
 

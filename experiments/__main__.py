@@ -21,6 +21,7 @@ python -m experiments wide-coverage                 docs/data/coverage/wide.csv
 python -m experiments clustered --trials 5          docs/data/wide/clustered.csv
 python -m experiments runs --data FOLDER            docs/data/cells/runs.csv
 python -m experiments spikes --data FOLDER          docs/data/cells/spikes.csv
+python -m experiments spikes-time                   docs/data/cells/spikes_time.csv
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from blowfish_fast.errors import BlowfishError, InputError
 
 from .answer_coverage import write_answers
 from .cells_in_runs import write_runs
-from .cells_of_spikes import write_spikes
+from .cells_of_spikes import write_spikes, write_times
 from .census_tables import write_census, write_priors
 from .certified_widths import width_report
 from .chosen_tables import chosen_report
@@ -60,7 +61,7 @@ SHARPNESS, SIBLINGS, WEAKER = "sharpness", "siblings", "weaker"
 SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
 CENSUS, PRIOR = "census", "prior"
 WIDE_COVERAGE, CLUSTERED, RUNS = "wide-coverage", "clustered", "runs"
-SPIKES = "spikes"
+SPIKES, SPIKES_TIME = "spikes", "spikes-time"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -75,7 +76,7 @@ def reproduce(
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
             '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen", '
-            '"census", "prior", "runs", "spikes".',
+            '"census", "prior", "runs", "spikes", "spikes-time".',
             show_default=False,
         ),
     ],
@@ -195,6 +196,10 @@ def reproduce(
     if name == SPIKES:
         for tested in write_spikes(data, trials or 8):
             show(str(tested))
+        return
+    if name == SPIKES_TIME:
+        for timed in write_times(trials or 8):
+            show(str(timed))
         return
     if name == WIDE_COVERAGE:
         lines = write_wide_coverage(trials=trials or 40)

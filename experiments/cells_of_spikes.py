@@ -1,6 +1,7 @@
 """Single cells after a test for spikes, as by default, beside cells without it.
 
     python -m experiments spikes --data FOLDER --trials 8     docs/data/cells/spikes.csv
+    python -m experiments spikes-time --trials 8         docs/data/cells/spikes_time.csv
 
 Single cells of lines of 4,096 cells, one record more or less, mean absolute error per
 cell. *Before* is the same recipe without the test for spikes. The best sibling is the
@@ -21,6 +22,7 @@ import csv
 import math
 import re
 import sysconfig
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -36,6 +38,9 @@ from .siblings import CELLS, DEFAULT, EPSILONS, generator_of, methods
 from .siblings import GENERATED as SIBLING_SETS
 
 DATA = Path("docs/data/cells/spikes.csv")
+TIME_DATA = Path("docs/data/cells/spikes_time.csv")
+LONG_CELLS = 2**20
+"""Cells of the lines whose releases are timed."""
 ANEW, SIBLINGS, GIVEN = "generated anew", "siblings", "chosen on"
 GIVEN_SETS = (
     *("adult", "hepth", "income", "medcost", "nettrace", "patent", "searchlogs"),
@@ -252,10 +257,121 @@ def write_spikes(
     for line in spikes_report(data, trials):
         lines.append(line)
         yield line
+    _record(path, lines)
+
+
+class TimeLine(NamedTuple):
+    """What releases of one long line take, in CPU seconds of all threads.
+
+    Attributes
+    ----------
+    set : str
+        Which.
+    default : float
+        By default.
+    untested : float
+        Without the test for spikes.
+    shrunk : float
+        Without the test, and with cells that are shrunk, not fitted in runs.
+    """
+
+    set: str
+    default: float
+    untested: float
+    shrunk: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.set}: {self.default:.3f} s, without the test {self.untested:.3f} "
+            f"s, shrunk {self.shrunk:.3f} s"
+        )
+
+
+def long_lines(cells: int) -> Iterator[tuple[str, IntArray]]:
+    """Yield name and counts of lines whose releases are timed.
+
+    Parameters
+    ----------
+    cells : int
+        Cells of each, a multiple of 64 and at least 2,100.
+
+    Yields
+    ------
+    tuple[str, ndarray of int64]
+        A line each.
+    """
+    for count, records in ((30, 30_000), (2_100, 3_000)):
+        rng = generator_of("timed spikes", str(count))
+        counts = np.zeros(cells, dtype=np.int64)
+        places = rng.choice(cells, count, replace=False)
+        counts[places] = rng.integers(records // 10, 2 * records, count)
+        yield f"{count:,} spikes", counts
+    rng = generator_of("timed spikes", "steps")
+    rates = np.repeat(rng.exponential(20.0, cells // 64), 64)
+    yield "drawn steps of 64 cells", rng.poisson(rates)
+
+
+def time_report(trials: int, cells: int = LONG_CELLS) -> Iterator[TimeLine]:
+    """Yield what releases of each long line take at epsilon .1, the least of some.
+
+    Parameters
+    ----------
+    trials : int
+        Releases of each that are timed, after one that is not.
+    cells : int
+        Cells of each line.
+
+    Yields
+    ------
+    TimeLine
+        A line each.
+    """
+    line = bf.Domain(cells)
+    policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    shrunk: Any = {"strategy": "cells", "fit": "shrink"}
+    ways = (
+        bf.Dawa(policy, asked, epsilon="0.1"),
+        WithoutTest(policy, asked, epsilon="0.1"),
+        WithoutTest(policy, asked, epsilon="0.1", **shrunk),
+    )
+    for name, counts in long_lines(cells):
+        taken = np.full((trials + 1, len(ways)), math.inf)
+        for trial in range(trials + 1):
+            for place, way in enumerate(ways):
+                start = time.process_time()
+                way.release(counts, rng=trial)
+                taken[trial, place] = time.process_time() - start
+        yield TimeLine(name, *map(float, taken[1:].min(axis=0)))
+
+
+def write_times(trials: int, path: Path = TIME_DATA) -> Iterator[TimeLine]:
+    """Time releases of long lines, and keep the record.
+
+    Parameters
+    ----------
+    trials : int
+        Releases of each.
+    path : Path
+        The file, written once everything is timed.
+
+    Yields
+    ------
+    TimeLine
+        A line each, as it is timed.
+    """
+    lines = list[TimeLine]()
+    for line in time_report(trials):
+        lines.append(line)
+        yield line
+    _record(path, lines)
+
+
+def _record(path: Path, lines: list[Any]) -> None:
+    """Write named tuples of one kind, at least one, as a table."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(SpikesLine._fields)
+        writer.writerow(lines[0]._fields)
         for line in lines:
             writer.writerow(
                 f"{value:.3g}" if isinstance(value, float) else value for value in line

@@ -42,6 +42,20 @@ def test_what_was_measured_is_recorded(monkeypatch, tmp_path):
         assert line.set in str(line)
 
 
+def test_what_was_timed_is_recorded(monkeypatch, tmp_path):
+    path = tmp_path / "cells" / "time.csv"
+    report = spikes.time_report
+    monkeypatch.setattr(spikes, "time_report", lambda trials: report(trials, 4096))
+    lines = list(spikes.write_times(1, path))
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["set"] for row in rows] == [line.set for line in lines]
+    assert len({line.set for line in lines}) == 3
+    for line, row in zip(lines, rows, strict=True):
+        assert 0 < line.default == pytest.approx(float(row["default"]), rel=1e-2)
+        assert line.set in str(line)
+
+
 def test_the_record_says_that_spikes_gain():
     with spikes.DATA.open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -198,13 +198,31 @@ def _posterior_medians(
     return medians
 
 
-def _thin(rows: IntArray) -> IntArray:
-    """Return every n-th row, n odd, so that at most `SAMPLE` remain.
+def _thin_step(rows: int) -> slice:
+    """Return every n-th of so many rows, n odd, so that at most `SAMPLE` remain.
 
     An even n would meet only some columns of a grid whose side is a power of two.
     """
-    step = -(-rows.size // SAMPLE)
-    return rows[:: step + (step + 1) % 2]
+    step = -(-rows // SAMPLE)
+    return slice(None, None, step + (step + 1) % 2)
+
+
+def _thin(rows: IntArray) -> IntArray:
+    """Return at most `SAMPLE` of the rows, evenly spread."""
+    return rows[_thin_step(rows.size)]
+
+
+def _prior_means(largest: float) -> FloatArray:
+    """Return the means of the exponentials, for totals up to so many widths."""
+    top_exponent = max(LEAST_TOP_EXPONENT, math.ceil(math.log2(max(largest, 1.0))) + 1)
+    return np.exp2(np.arange(LEAST_EXPONENT, top_exponent + 1, dtype=np.float64) + 0.5)
+
+
+def _pooled_weights(table: FloatArray) -> FloatArray:
+    """Return the mixture weights that fit all lines of a table of likelihoods."""
+    components = table.shape[1]
+    start = np.full(components, 1.0 / components)
+    return _fit_weights(table, start, np.full(components, POOLED_PRIOR_BUCKETS))
 
 
 def _class_weights(
@@ -213,11 +231,7 @@ def _class_weights(
     """Return the fitted mixture weights, one row per class numbered from 0."""
     sample = _thin(np.arange(totals.size))
     components = means.size + 1
-    pooled = _fit_weights(
-        _likelihoods(totals[sample], ratios[sample], means),
-        np.full(components, 1.0 / components),
-        np.full(components, POOLED_PRIOR_BUCKETS),
-    )
+    pooled = _pooled_weights(_likelihoods(totals[sample], ratios[sample], means))
     count = int(classes.max()) + 1
     if count == 1:
         return pooled[None, :]
@@ -319,15 +333,38 @@ def median_cells(noisy: AnyArray, width: float) -> FloatArray:
     [0.0, 0.0, 0.0, 25.0, 61.0]
     """
     noisy = np.ascontiguousarray(noisy, dtype=np.float64)
-    sizes = np.ones(noisy.size, dtype=np.int64)
-    widths = np.full(noisy.size, float(width))
-    totals, _, means, _, weights = _learnt(noisy, widths, sizes, np.arange(noisy.size))
-    near = totals <= FAR
-    # Noise is whole: on long lines many cells have the same noisy count.
-    values, places = np.unique(totals[near], return_inverse=True)
-    estimate = noisy.copy()
-    estimate[near] = _posterior_medians(values, means, weights[0])[places] * width
-    return estimate
+    totals = noisy / width
+    clipped = np.minimum(totals, LARGEST)
+    means = _prior_means(float(clipped.max()))
+    # Cells are buckets of one size and one width: there are no classes to tell apart.
+    values, places = np.unique(clipped[_thin_step(totals.size)], return_inverse=True)
+    table = _likelihoods(values, np.ones(values.size), means)
+    prior = _pooled_weights(table[places])
+    values, places = _told_apart(noisy, width)
+    medians = _posterior_medians(values, means, prior) * width
+    return np.where(totals <= FAR, medians[places], noisy)
+
+
+def _told_apart(noisy: FloatArray, width: float) -> tuple[FloatArray, IntArray]:
+    """Return totals in widths, each once, and at which of them each cell stands.
+
+    Totals below 0 are one with 0, since their posterior is the same, and totals above
+    `FAR` one with each other: nobody reads theirs.
+
+    Noise is whole, so that on long lines many cells have the same noisy count. Where
+    there are more cells than counts up to `FAR`, they are counted in O(cells), else
+    sorted.
+    """
+    beyond = math.floor(FAR * width) + 1.0
+    cut = np.clip(noisy, 0.0, beyond)
+    if beyond < noisy.size:
+        whole = cut.astype(np.int64)
+        if np.array_equal(whole, cut):
+            occurs = np.bincount(whole) > 0
+            values = np.flatnonzero(occurs).astype(np.float64)
+            return values / width, (np.cumsum(occurs) - 1)[whole]
+    values, places = np.unique(cut, return_inverse=True)
+    return values / width, places
 
 
 def _learnt(
@@ -338,9 +375,7 @@ def _learnt(
     unit = float(np.median(own))
     totals, ratios = noisy[measured] / own, unit / own
     clipped = np.minimum(totals, LARGEST * ratios)
-    top = max(float((clipped / ratios).max()), 1.0)
-    top_exponent = max(LEAST_TOP_EXPONENT, math.ceil(math.log2(top)) + 1)
-    means = np.exp2(np.arange(LEAST_EXPONENT, top_exponent + 1, dtype=np.float64) + 0.5)
+    means = _prior_means(float((clipped / ratios).max()))
     # The exponent of frexp is one above the binary logarithm: same classes.
     _, exponents = np.frexp(sizes[measured].astype(np.float64))
     _, classes = np.unique(exponents, return_inverse=True)

@@ -15,6 +15,7 @@ from blowfish_fast.kernels.fitting.posterior_mean import (
     _mass_and_moment,
     _mass_up_to,
     _thin,
+    _told_apart,
     evidence_of_shrinkage,
     median_cells,
     shrink_towards_zero,
@@ -352,3 +353,34 @@ def test_medians_of_empty_cells_are_zero_and_lower_the_absolute_error():
     assert np.abs(found - truth).mean() < np.abs(mean - truth).mean()
     # Beyond 60 widths the prior has nothing to say.
     assert found[3] == 5_003.0
+
+
+@pytest.mark.parametrize("width", [0.3, 3.0, 50.0])
+def test_counted_totals_are_the_sorted_ones(width):
+    noisy = sparse_counts(BUCKETS, 9)[1].round()
+    noisy[5] = 2.0**70
+    values, places = _told_apart(noisy, width)
+    # Where one of them is not whole they are sorted.
+    halves, ranks = _told_apart(np.append(noisy, 0.5), width)
+    assert values.size + 1 == halves.size
+    near = noisy <= 60 * width
+    np.testing.assert_array_equal(values[places][near], (noisy.clip(0) / width)[near])
+    np.testing.assert_array_equal(values[places], halves[ranks][:-1])
+
+
+def test_a_long_line_is_counted_and_not_sorted(monkeypatch):
+    noisy = sparse_counts(8 * BUCKETS, 10)[1].round()
+    sorted_at_once = []
+    unique = np.unique
+
+    def watched(values, **options):
+        sorted_at_once.append(values.size)
+        return unique(values, **options)
+
+    monkeypatch.setattr("blowfish_fast.kernels.fitting.posterior_mean.SAMPLE", BUCKETS)
+    monkeypatch.setattr(np, "unique", watched)
+    fitted = median_cells(noisy, 10.0)
+    assert max(sorted_at_once) <= BUCKETS
+    # Equal counts have equal medians, and larger ones no smaller medians.
+    order = np.argsort(noisy, kind="stable")
+    assert (np.diff(fitted[order]) >= 0).all()
