@@ -39,7 +39,7 @@ from blowfish_fast.measure.strategies.tables.table_strategy import (
 )
 from blowfish_fast.release.entropy.entropy_fit import EntropyFit, TableGoal
 from blowfish_fast.release.entropy.entropy_model import MODEL_CELLS, EntropyModel
-from blowfish_fast.release.entropy.junction_tree import tree_cells
+from blowfish_fast.release.entropy.junction_tree import Messages, tree_cells
 
 from .base import Outcome
 from .tables.demanded_tables import planned_rounds
@@ -546,7 +546,7 @@ class TablesRun:
             selector = self._selector(offered, price)
             if selector is None:
                 return
-            chosen = selector.candidates()[private.select(selector, budget=choice)]
+            chosen = selector.candidate(private.select(selector, budget=choice))
             last = number + 1 == tables
             (noisy,) = self._measure(
                 "chosen", [chosen], [1.0], self.left if last else price
@@ -557,6 +557,7 @@ class TablesRun:
     def _selector(self, tables: Sequence[AxisSet], price: Budget) -> WorstTable | None:
         """Return the choice among tables at all their levels; None without one."""
         model = self.fit.tree.pairs(self.fit.beliefs)
+        messages: Messages = {}
         choices = []
         for axes in tables:
             noise = self.rules.noise(self.rules.price([axes]), self._each(price))
@@ -564,7 +565,7 @@ class TablesRun:
             levels = self._levels(axes)
             law = model.get(axes)
             if law is None:
-                law = self.fit.tree.table(self.fit.beliefs, axes)
+                law = self.fit.tree.table(self.fit.beliefs, axes, messages)
             # At most 2^50 records: estimates stay far below 64 bits.
             estimate = np.rint(law * (self.total * UNIT)).astype(np.int64)
             penalties = [

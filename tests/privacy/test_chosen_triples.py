@@ -10,6 +10,7 @@ import pytest
 
 from blowfish_fast.audit.invariants import audit_testimony
 from blowfish_fast.data.tables.merged_tables import CountedTables
+from blowfish_fast.errors import InputError
 from blowfish_fast.measure.selectors.worst_table import UNIT, WorstTable
 from blowfish_fast.mechanisms.chosen_tables_run import TablesRun
 from tests.privacy.test_chosen_tables import (
@@ -59,6 +60,18 @@ def test_triples_change_scores_within_the_interval_of_pairs(name, generator):
             span = Fraction(int(change.max()) - int(change.min()))
             widest = max(widest, span / steps)
     assert 0 < widest <= selector.interval(policy)
+
+
+def test_a_candidate_by_its_number_is_that_of_the_list(generator):
+    selector = WorstTable(WITH_TRIPLES, some_choices(generator, (64, 16), most=3))
+    listed = selector.candidates()
+    for number, table in enumerate(listed):
+        alone = selector.candidate(number)
+        assert alone.axes == table.axes
+        for own, other in zip(alone.groupings, table.groupings, strict=True):
+            assert np.array_equal(own.labels, other.labels)
+    with pytest.raises(InputError, match="no candidate"):
+        selector.candidate(len(listed))
 
 
 def test_a_triple_that_is_scored_by_its_pairs_is_caught(generator):

@@ -49,6 +49,11 @@ def test_every_table_is_that_of_the_product_of_factors(at_once, generator, monke
                 np.testing.assert_allclose(
                     tree.table(beliefs, axes), expected, atol=1e-13
                 )
+        messages = {}
+        for axes in combinations(every, min(len(sizes), 3)):
+            # What one table was told another one uses, to the same bits.
+            shared = tree.table(beliefs, axes, messages)
+            assert np.array_equal(shared, tree.table(beliefs, axes))
         pairs = tree.pairs(beliefs)
         assert sorted(pairs) == list(combinations(every, 2))
         for axes, found in pairs.items():
@@ -69,6 +74,24 @@ def test_tables_of_cliques_are_summed_together_as_one_by_one(generator):
         for axes, table in found.items():
             expected = sum_down(dense, range(len(sizes)), axes)
             np.testing.assert_allclose(table, expected, atol=1e-13)
+
+
+def test_messages_about_one_attribute_are_made_once(monkeypatch):
+    tree = JunctionTree((2,) * 6, [(axis, axis + 1) for axis in range(5)])
+    beliefs, messages = tree.beliefs({}), {}
+    made, genuine = [], tree._collect
+
+    def watched(beliefs, clique, came, *rest):
+        made.append((clique, came))
+        return genuine(beliefs, clique, came, *rest)
+
+    monkeypatch.setattr(tree, "_collect", watched)
+    tree.table(beliefs, (0, 1, 5), messages)
+    first = len(made)
+    assert first > 2
+    tree.table(beliefs, (0, 1, 5), messages)
+    # The second time the root alone is worked out.
+    assert len(made) == first + 1
 
 
 def test_large_tables_are_summed_once_for_several_scopes(monkeypatch):

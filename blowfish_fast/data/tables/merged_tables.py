@@ -219,6 +219,7 @@ class CountedTables:
         for axes in self.tables:
             cells = math.prod(self.sizes[axis] for axis in axes)
             self.starts.append(self.starts[-1] + cells)
+        self._numbers = {axes: number for number, axes in enumerate(self.tables)}
 
     @property
     def size(self) -> int:
@@ -226,7 +227,7 @@ class CountedTables:
         return self.starts[-1]
 
     def table(self, counts: IntArray, axes: tuple[int, ...]) -> IntArray:
-        """Return one table, summed down from the first one that holds its attributes.
+        """Return one table: itself, or summed down from the first that holds it.
 
         Parameters
         ----------
@@ -245,16 +246,23 @@ class CountedTables:
         InputError
             If no counted table holds all of the attributes.
         """
+        own = self._numbers.get(axes)
+        if own is not None:
+            return self._counted(counts, own)
         wanted = set(axes)
         for number, counted in enumerate(self.tables):
             if wanted.issubset(counted):
-                part = counts[self.starts[number] : self.starts[number + 1]]
-                shape = [self.sizes[axis] for axis in counted]
-                return np.asarray(sum_down(part.reshape(shape), counted, wanted))
+                table = self._counted(counts, number)
+                return np.asarray(sum_down(table, counted, wanted))
         raise InputError(
             "a table is summed down from a counted table that holds its attributes",
             received=f"attributes {axes}",
         )
+
+    def _counted(self, counts: IntArray, number: int) -> IntArray:
+        """Return a counted table by its number, as it stands."""
+        part = counts[self.starts[number] : self.starts[number + 1]]
+        return part.reshape([self.sizes[axis] for axis in self.tables[number]])
 
     def of_cells(self, counts: IntArray) -> IntArray:
         """Return the counted tables of counts of all cells, of a small domain."""

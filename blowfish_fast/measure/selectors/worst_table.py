@@ -65,6 +65,18 @@ class TableChoices(NamedTuple):
             MergedTable(self.table.axes, groupings) for groupings in product(*merged)
         ]
 
+    def resolution(self, number: int) -> MergedTable:
+        """Return one of the candidates, by its place among `resolutions`."""
+        shape = [len(levels) for levels in self.levels]
+        places = np.unravel_index(number, shape)
+        groupings = tuple(
+            grouping.then(levels[int(place)])
+            for grouping, levels, place in zip(
+                self.table.groupings, self.levels, places, strict=True
+            )
+        )
+        return MergedTable(self.table.axes, groupings)
+
 
 class WorstTable(ByCost):
     """Choose a table, at one of its resolutions, that an estimate misses by much.
@@ -122,6 +134,25 @@ class WorstTable(ByCost):
         return [
             resolution for choice in self.choices for resolution in choice.resolutions()
         ]
+
+    def candidate(self, number: int) -> MergedTable:
+        """Return one candidate, without making all others.
+
+        Parameters
+        ----------
+        number : int
+            Its number, as `select` returns it.
+
+        Returns
+        -------
+        MergedTable
+            What ``candidates()[number]`` is.
+        """
+        for choice in self.choices:
+            if number < len(choice.penalties):
+                return choice.resolution(number)
+            number -= len(choice.penalties)
+        raise InputError("there is no candidate of this number")
 
     def sensitivity(self, policy: Policy) -> int:
         """Return how far one edge moves a score, in 1/64 record; 0 without edges."""

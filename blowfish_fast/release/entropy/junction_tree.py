@@ -38,6 +38,18 @@ Factors = Mapping[AxisSet, FloatArray]
 Beliefs = list[FloatArray]
 """The table of every clique; each sums to 1."""
 
+Messages = dict[tuple[int, int, int], tuple[AxisSet, FloatArray]]
+"""What a clique says to a neighbour of one attribute behind it, with its axes."""
+
+_Layout = list[list[tuple[AxisSet, list[int]]]]
+"""For each attribute of a clique the factors that end there, and their wide shapes."""
+
+_Sum = tuple[AxisSet, AxisSet]
+"""A table, and a smaller one that is summed from it."""
+
+_PlannedSums = tuple[int, list[AxisSet], list[_Sum]]
+"""A clique, the tables that it is asked for, and how they are summed."""
+
 LEAST_WEIGHT = 1e-200
 """Where all weights of a clique are smaller than this, logarithms are added."""
 
@@ -72,26 +84,25 @@ def cliques_of(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> list[AxisSet]
         for first, second in combinations(scope, 2):
             near[first].add(second)
             near[second].add(first)
-    left = set(range(len(sizes)))
-    costs = {
-        axis: sizes[axis] * math.prod(sizes[other] for other in near[axis])
-        for axis in left
+    # What is left, as the cells of its clique and its number.
+    left = {
+        axis: (size * math.prod([sizes[other] for other in near[axis]]), axis)
+        for axis, size in enumerate(sizes)
     }
     cliques: list[frozenset[int]] = []
     while left:
-        axis = min(left, key=lambda candidate: (costs[candidate], candidate))
+        _, axis = min(left.values())
         around = near[axis]
         clique = frozenset((axis, *around))
         if not any(clique <= other for other in cliques):
             cliques.append(clique)
-        left.remove(axis)
+        del left[axis]
         for neighbour in around:
-            near[neighbour] |= around
-            near[neighbour] -= {neighbour, axis}
-        for neighbour in around:
-            costs[neighbour] = sizes[neighbour] * math.prod(
-                sizes[other] for other in near[neighbour]
-            )
+            own = near[neighbour]
+            own |= around
+            own -= {neighbour, axis}
+            cells = sizes[neighbour] * math.prod([sizes[other] for other in own])
+            left[neighbour] = cells, neighbour
     return [tuple(sorted(clique)) for clique in cliques]
 
 
@@ -162,6 +173,10 @@ class JunctionTree:
             self.neighbours[clique].append(self.parents[clique])
             self.neighbours[self.parents[clique]].append(clique)
         self._homes: dict[AxisSet, int] = {}
+        self._sides: dict[tuple[int, int], frozenset[int]] = {}
+        # Fits ask for the same factors and sums hundreds of times.
+        self._layouts: dict[tuple[AxisSet, ...], list[_Layout]] = {}
+        self._plans: dict[tuple[AxisSet, ...], list[_PlannedSums]] = {}
 
     @property
     def cells(self) -> int:
@@ -232,18 +247,41 @@ class JunctionTree:
 
     def _weights(self, factors: Factors) -> Beliefs:
         """Return the product of the factors of each clique, before any message."""
-        homed: list[list[tuple[AxisSet, FloatArray]]] = [[] for _ in self.cliques]
-        for scope, factor in factors.items():
-            home = self.home(scope)
-            assert home is not None, "factors stand on scopes of the tree"
-            homed[home].append((scope, factor))
+        scopes = tuple(factors)
+        if scopes not in self._layouts:
+            self._layouts[scopes] = self._layout(scopes)
         return [
-            self._product(clique, own)
-            for clique, own in zip(self.cliques, homed, strict=True)
+            self._product(clique, layout, factors)
+            for clique, layout in zip(self.cliques, self._layouts[scopes], strict=True)
         ]
 
+    def _layout(self, scopes: Sequence[AxisSet]) -> list[_Layout]:
+        """Return which factors each clique multiplies at each of its attributes."""
+        homed: list[list[AxisSet]] = [[] for _ in self.cliques]
+        for scope in scopes:
+            home = self.home(scope)
+            assert home is not None, "factors stand on scopes of the tree"
+            homed[home].append(scope)
+        layouts: list[_Layout] = []
+        for clique, own in zip(self.cliques, homed, strict=True):
+            # Small factors first: the product stays small for longer.
+            ordered = sorted(
+                own, key=lambda scope: math.prod(self._shape(scope, scope))
+            )
+            layouts.append(
+                [
+                    [
+                        (scope, self._shape(clique[: at + 1], scope))
+                        for scope in ordered
+                        if scope[-1:] == (axis,)
+                    ]
+                    for at, axis in enumerate(clique)
+                ]
+            )
+        return layouts
+
     def _product(
-        self, clique: AxisSet, factors: Sequence[tuple[AxisSet, FloatArray]]
+        self, clique: AxisSet, layout: _Layout, factors: Factors
     ) -> FloatArray:
         """Multiply factors to a table of a clique, the largest weight 1 or so.
 
@@ -252,21 +290,19 @@ class JunctionTree:
         weights are too small for that are logarithms added in the whole table.
         """
         table = np.ones(())
-        for at, axis in enumerate(clique):
-            own = [
-                (scope, factor) for scope, factor in factors if scope[-1:] == (axis,)
-            ]
-            part = np.ones([1] * at + [self.sizes[axis]])
-            for scope, factor in sorted(own, key=lambda homed: homed[1].size):
-                wide = self._shape(clique[: at + 1], scope)
-                part = part * np.exp(factor - factor.max()).reshape(wide)
+        for axis, own in zip(clique, layout, strict=True):
+            part = np.ones(self.sizes[axis])
+            for number, (scope, wide) in enumerate(own):
+                factor = factors[scope]
+                weights = np.exp(factor - factor.max()).reshape(wide)
+                part = part * weights if number else weights
             table = table[..., None] * part
         largest = float(table.max())
         if largest > LEAST_WEIGHT:
             return table
         logs = np.zeros(self._shape(clique, clique))
-        for scope, factor in factors:
-            logs += factor.reshape(self._shape(clique, scope))
+        for scope in (scope for own in layout for scope, _ in own):
+            logs += factors[scope].reshape(self._shape(clique, scope))
         logs -= logs.max()
         return np.asarray(np.exp(logs, out=logs))
 
@@ -280,7 +316,9 @@ class JunctionTree:
         shape = self._shape(self.cliques[clique], self.separators[separator])
         return message.reshape(shape)
 
-    def table(self, beliefs: Beliefs, axes: AxisSet) -> FloatArray:
+    def table(
+        self, beliefs: Beliefs, axes: AxisSet, messages: Messages | None = None
+    ) -> FloatArray:
         """Return the table of any attributes, which sums to 1.
 
         The clique that holds most of them is the root; messages towards it keep those
@@ -292,6 +330,9 @@ class JunctionTree:
             What `beliefs` returned.
         axes : tuple of int
             Attributes, by increasing number.
+        messages : dict, optional
+            Takes messages that other tables of the same beliefs can use, and gives them
+            back; empty for the first table.
 
         Returns
         -------
@@ -307,7 +348,7 @@ class JunctionTree:
         )
         together = math.prod(self._shape(axes, axes) + self._shape(widest, widest))
         if together <= MOST_AT_ONCE:
-            return self._collected(beliefs, axes, {})
+            return self._collected(beliefs, axes, {}, messages)
         # Cell by cell of the longest attribute, so that memory stays bounded.
         longest = max(axes, key=lambda axis: self.sizes[axis])
         parts = [
@@ -335,18 +376,35 @@ class JunctionTree:
         dict from tuples of int to float64 arrays
             Shares of all records.
         """
+        every = tuple(dict.fromkeys(scopes))
+        if every not in self._plans:
+            self._plans[every] = self._planned_sums(every)
+        sums: dict[AxisSet, FloatArray] = {}
+        for home, own, steps in self._plans[every]:
+            between = {self.cliques[home]: beliefs[home]}
+            for source, onto in steps:
+                between[onto] = np.asarray(sum_down(between[source], source, onto))
+            sums |= {scope: between[scope] for scope in own}
+        return sums
+
+    def _planned_sums(self, scopes: Sequence[AxisSet]) -> list[_PlannedSums]:
+        """Return from which clique, and by way of which tables, scopes are summed."""
         homed: dict[int, list[AxisSet]] = {}
-        for scope in dict.fromkeys(scopes):
+        for scope in scopes:
             home = self.home(scope)
             assert home is not None, "a clique holds each scope"
             homed.setdefault(home, []).append(scope)
-        sums: dict[AxisSet, FloatArray] = {}
-        for home, own in homed.items():
-            _sums(beliefs[home], self.cliques[home], own, sums)
-        return sums
+        return [
+            (home, own, _sums(self.cliques[home], self.sizes, own))
+            for home, own in homed.items()
+        ]
 
     def _collected(
-        self, beliefs: Beliefs, axes: AxisSet, fixed: Mapping[int, int]
+        self,
+        beliefs: Beliefs,
+        axes: AxisSet,
+        fixed: Mapping[int, int],
+        messages: Messages | None = None,
     ) -> FloatArray:
         """Return a table; of an attribute in `fixed`, for this cell alone."""
         wanted = set(axes)
@@ -357,7 +415,7 @@ class JunctionTree:
                 -number,
             ),
         )
-        names, table = self._collect(beliefs, root, -1, wanted, fixed)
+        names, table = self._collect(beliefs, root, -1, wanted, fixed, messages)
         wanted_names = [name for name in names if name in wanted]
         summed = np.asarray(sum_down(table, names, wanted))
         return summed.transpose(np.argsort(wanted_names))
@@ -369,6 +427,7 @@ class JunctionTree:
         came: int,
         wanted: set[int],
         fixed: Mapping[int, int],
+        messages: Messages | None,
     ) -> tuple[AxisSet, FloatArray]:
         """Return the table of the wanted attributes in and behind a clique.
 
@@ -392,6 +451,8 @@ class JunctionTree:
             Attributes of the final table.
         fixed : mapping from int to int
             Attributes of which one cell alone is computed.
+        messages : dict or None
+            What was returned before, for the same beliefs.
 
         Returns
         -------
@@ -404,14 +465,20 @@ class JunctionTree:
         further = [
             neighbour
             for neighbour in self.neighbours[clique]
-            if neighbour != came and self._leads_to(neighbour, clique, wanted)
+            if neighbour != came
+            and wanted & (self._behind(neighbour, clique) - {*self.cliques[clique]})
         ]
         shares = [self._shared(clique, neighbour) for neighbour in (*further, came)]
-        names = self.cliques[clique]
-        table = _fixed(beliefs[clique], names, fixed)
+        # What nobody asks for goes first, so that all that follows is small.
+        every = wanted.union(*shares)
+        names = tuple(name for name in self.cliques[clique] if name in every)
+        table = np.asarray(sum_down(beliefs[clique], self.cliques[clique], every))
+        table = _fixed(table, names, fixed)
         for number, other in enumerate(further):
             shared = shares[number]
-            far_names, far = self._collect(beliefs, other, clique, wanted, fixed)
+            far_names, far = self._message(
+                beliefs, other, clique, wanted, fixed, messages
+            )
             # The separator's own table has its axes by increasing number; `far` may
             # have them in another order, between axes that the separator lacks.
             separator = _fixed(
@@ -437,75 +504,167 @@ class JunctionTree:
         )
         return open_names, np.asarray(sum_down(table, names, open_names))
 
+    def _message(
+        self,
+        beliefs: Beliefs,
+        clique: int,
+        came: int,
+        wanted: set[int],
+        fixed: Mapping[int, int],
+        messages: Messages | None,
+    ) -> tuple[AxisSet, FloatArray]:
+        """Return what `_collect` does, made once for each single attribute behind."""
+        # Attributes of the separator are in the message whether or not they are wanted.
+        behind = wanted & (self._behind(clique, came) - {*self.cliques[came]})
+        if messages is None or fixed or len(behind) > 1:
+            return self._collect(beliefs, clique, came, wanted, fixed, messages)
+        (axis,) = behind
+        key = clique, came, axis
+        if key not in messages:
+            messages[key] = self._collect(
+                beliefs, clique, came, wanted, fixed, messages
+            )
+        return messages[key]
+
     def _shared(self, clique: int, other: int) -> set[int]:
         """Return the attributes that two cliques share; none with no clique."""
         return set() if other < 0 else {*self.cliques[clique]} & {*self.cliques[other]}
 
-    def _leads_to(self, clique: int, came: int, wanted: set[int]) -> bool:
-        """Whether an asked attribute lies behind a clique and not before it."""
-        if wanted & ({*self.cliques[clique]} - {*self.cliques[came]}):
-            return True
-        return any(
-            self._leads_to(other, clique, wanted)
-            for other in self.neighbours[clique]
-            if other != came
-        )
+    def _behind(self, clique: int, came: int) -> frozenset[int]:
+        """Return the attributes in and behind a clique, seen from a neighbour."""
+        key = clique, came
+        if key not in self._sides:
+            further = (
+                self._behind(other, clique)
+                for other in self.neighbours[clique]
+                if other != came
+            )
+            self._sides[key] = frozenset(self.cliques[clique]).union(*further)
+        return self._sides[key]
 
     def pairs(self, beliefs: Beliefs) -> dict[AxisSet, FloatArray]:
         """Return the tables of all pairs of attributes.
 
-        For each attribute a, p(a, separator) is sent through the tree once.
+        Pairs that a clique holds are sums of its table. For the others p(a, separator)
+        is sent through the tree once for each attribute a, and meets sums of cliques
+        down to few attributes, which are made once for all a.
+
+        Parameters
+        ----------
+        beliefs : list of arrays
+            What `beliefs` returned.
+
+        Returns
+        -------
+        dict from pairs of int to float64 arrays
+            Shares of all records.
         """
-        tables: dict[AxisSet, FloatArray] = {}
+        every = combinations(range(len(self.sizes)), 2)
+        homed = [pair for pair in every if self.home(pair) is not None]
+        tables = self.tables(beliefs, homed)
+        links: dict[tuple[int, int, AxisSet], FloatArray] = {}
         for first in range(len(self.sizes)):
-            home = self.home((first,))
-            assert home is not None, "every attribute is in a clique"
-            names, table = self.cliques[home], beliefs[home]
-            waiting = [(home, -1, names, table)]
-            while waiting:
-                clique, came, names, table = waiting.pop()
-                for other in names:
-                    if other > first:
-                        pair = np.asarray(sum_down(table, names, (first, other)))
-                        tables[first, other] = (
-                            pair if names.index(first) < names.index(other) else pair.T
-                        )
-                for further in self.neighbours[clique]:
-                    if further != came:
-                        waiting.append(
-                            (
-                                further,
-                                clique,
-                                *self._step(beliefs, names, table, first, further),
-                            )
-                        )
+            self._send(beliefs, first, tables, links)
         return tables
 
-    def _step(
+    def _send(
         self,
         beliefs: Beliefs,
-        names: AxisSet,
-        table: FloatArray,
         first: int,
-        further: int,
-    ) -> tuple[AxisSet, FloatArray]:
-        """Return p(first, next clique) from p(first, this clique)."""
-        clique = self.cliques[further]
-        shared = tuple(name for name in clique if name in names)
-        near_names = tuple(name for name in names if name == first or name in shared)
-        near = np.asarray(sum_down(table, names, near_names))
-        if first in clique:
-            # The next clique holds the attribute itself: its own table says all.
-            return clique, beliefs[further]
-        dropped = tuple(at for at, name in enumerate(clique) if name not in shared)
-        margin = beliefs[further].sum(axis=dropped, keepdims=True)
-        rest = np.divide(
-            beliefs[further],
-            margin,
-            out=np.zeros_like(beliefs[further]),
-            where=margin > 0,
+        tables: dict[AxisSet, FloatArray],
+        links: dict[tuple[int, int, AxisSet], FloatArray],
+    ) -> None:
+        """Add the tables of an attribute and later ones that are missing.
+
+        Parameters
+        ----------
+        beliefs : list of arrays
+            What `beliefs` returned.
+        first : int
+            The attribute.
+        tables : dict from pairs of int to arrays
+            Tables that are known; takes the others.
+        links : dict
+            p(attributes | separator), as `_passed` makes them.
+        """
+        home = self.home((first,))
+        assert home is not None, "every attribute is in a clique"
+        waiting: list[tuple[int, int, FloatArray | None]] = [(home, -1, None)]
+        while waiting:
+            clique, came, message = waiting.pop()
+            for further in self.neighbours[clique]:
+                missing = [
+                    other
+                    for other in self._behind(further, clique)
+                    if other > first and (first, other) not in tables
+                ]
+                if further == came or not missing:
+                    continue
+                if first in self.cliques[further]:
+                    waiting.append((further, clique, None))
+                    continue
+                shared = tuple(sorted(self._shared(clique, further)))
+                if message is None:
+                    joint = sum_down(
+                        beliefs[clique], self.cliques[clique], {first, *shared}
+                    )
+                    place = sum(axis < first for axis in shared)
+                    sent: FloatArray = np.moveaxis(np.asarray(joint), place, 0)
+                else:
+                    sent = self._passed(beliefs, message, came, clique, shared, links)
+                for other in missing:
+                    if other in self.cliques[further]:
+                        tables[first, other] = self._passed(
+                            beliefs, sent, clique, further, (other,), links
+                        )
+                waiting.append((further, clique, sent))
+
+    def _passed(
+        self,
+        beliefs: Beliefs,
+        message: FloatArray,
+        came: int,
+        clique: int,
+        onto: AxisSet,
+        links: dict[tuple[int, int, AxisSet], FloatArray],
+    ) -> FloatArray:
+        """Return p(first, onto) from p(first, separator), for attributes of a clique.
+
+        Parameters
+        ----------
+        beliefs : list of arrays
+            What `beliefs` returned.
+        message : float64
+            p(first, separator), `first` along the first axis.
+        came, clique : int
+            The cliques before and after the separator.
+        onto : tuple of int
+            Attributes of `clique`.
+        links : dict
+            Takes p(onto | separator), for the next attribute.
+
+        Returns
+        -------
+        float64
+            `first` along the first axis, then those of `onto`.
+        """
+        shared = tuple(sorted(self._shared(came, clique)))
+        held = {*shared, *onto}
+        key = came, clique, onto
+        if key not in links:
+            joint = np.asarray(sum_down(beliefs[clique], self.cliques[clique], held))
+            dropped = tuple(
+                at for at, axis in enumerate(sorted(held)) if axis not in shared
+            )
+            margin = joint.sum(axis=dropped, keepdims=True)
+            links[key] = np.divide(
+                joint, margin, out=np.zeros_like(joint), where=margin > 0
+            )
+        # The attribute that is sent lies in no clique behind: -1 is nobody's number.
+        names, passed = _joined(
+            (-1, *shared), message, tuple(sorted(held)), links[key], {-1, *onto}
         )
-        return _joined(near_names, near, clique, rest, {first, *clique})
+        return passed.transpose(np.argsort(names))
 
     def sample(
         self, beliefs: Beliefs, count: int, generator: np.random.Generator
@@ -544,12 +703,9 @@ class JunctionTree:
 
 
 def _sums(
-    table: FloatArray,
-    names: AxisSet,
-    scopes: Sequence[AxisSet],
-    sums: dict[AxisSet, FloatArray],
-) -> None:
-    """Sum a table down to several of its attributes, by way of tables in between.
+    names: AxisSet, sizes: Sequence[int], scopes: Sequence[AxisSet]
+) -> list[_Sum]:
+    """Say how a table is summed down to several, by way of tables in between.
 
     The attribute that fewest of the scopes hold is summed out for all others at once,
     as long as some are left: (a, b), (b, c) and (c, d) of a table (a, b, c, d) come
@@ -557,35 +713,33 @@ def _sums(
 
     Parameters
     ----------
-    table : float64 with an axis for each of `names`
-        Shares of records.
     names : tuple of int
-        Its attributes.
+        The attributes of the table.
+    sizes : sequence of int
+        Cells along every attribute.
     scopes : sequence of tuples of int
         The smaller tables, by their attributes, all among `names`.
-    sums : dict
-        Takes the sums.
+
+    Returns
+    -------
+    list of pairs of tuples of int
+        A table and a smaller one that is summed from it, in order.
     """
+    steps: list[_Sum] = []
     left = [scope for scope in scopes if scope != names]
-    if len(left) < len(scopes):
-        sums[names] = table
     while left:
         # Ties: the longest axis, whose sum leaves the least to do.
-        at = min(
-            range(len(names)),
-            key=lambda place: (
-                sum(names[place] in scope for scope in left),
-                -table.shape[place],
-            ),
+        axis = min(
+            names,
+            key=lambda name: (sum(name in scope for scope in left), -sizes[name]),
         )
-        without = [scope for scope in left if names[at] not in scope]
+        without = [scope for scope in left if axis not in scope]
         if len(without) < 2:
-            for scope in left:
-                sums[scope] = np.asarray(sum_down(table, names, scope))
-            return
-        rest = (*names[:at], *names[at + 1 :])
-        _sums(np.asarray(sum_down(table, names, rest)), rest, without, sums)
-        left = [scope for scope in left if names[at] in scope]
+            return steps + [(names, scope) for scope in left]
+        rest = tuple(name for name in names if name != axis)
+        steps += [(names, rest), *_sums(rest, sizes, without)]
+        left = [scope for scope in left if axis in scope]
+    return steps
 
 
 def _fixed(table: FloatArray, names: AxisSet, fixed: Mapping[int, int]) -> FloatArray:
