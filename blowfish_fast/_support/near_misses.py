@@ -95,6 +95,42 @@ OUR_NAMES = {
 """What a name that we have not got probably means."""
 
 
+NAMES_OF_QUESTIONS = {
+    **dict.fromkeys(("share", "fraction", "proportion", "percent"), "relative_count()"),
+    **dict.fromkeys(("total", "size", "estimate", "values"), "count()"),
+    **dict.fromkeys(("interval", "intervals", "ci"), "count().interval()"),
+    "average": "mean(name)",
+    "median": "quantile(name, 0.5)",
+    "percentile": "quantile(name, q)",
+    "quantiles": "quantile(name, q)",
+    "var": "variance(name)",
+    "groupby": "group_by",
+    "filter": "where",
+    "population": "in_population()",
+}
+"""What other libraries call the questions about selected records, and what we do."""
+
+
+def question_words(owner: type, name: str) -> str:
+    """Return the message about a question that selections do not answer by that name.
+
+    Parameters
+    ----------
+    owner : type
+        The class of the selection or of the groups.
+    name : str
+        The name that was tried.
+
+    Returns
+    -------
+    str
+        What is missing, and the right name where there is one.
+    """
+    asked = NAMES_OF_QUESTIONS.get(name)
+    hint = f" (did you mean {asked}?)" if asked else nearest(name, dir(owner))
+    return f"a {owner.__name__.lower()} has no attribute {name!r}{hint}"
+
+
 def near_miss(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about a name that is not there.
 

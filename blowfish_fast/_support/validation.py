@@ -620,7 +620,13 @@ def _meant(
     ours = OUR_WORDS.get(wrong[0])
     if ours in declared:
         return f" (did you mean {ours!r}?)"
-    return nearest(wrong[0], declared)
+    hint = nearest(wrong[0], declared)
+    if hint or "name" not in declared or "name" in named:
+        return hint
+    # Others name a column by a keyword: from_levels(sex=["f", "m"]).
+    call = f"{function.__name__}(..., name={wrong[0]!r})"
+    each = " for each, and join them by Domain.product" if len(wrong) > 1 else ""
+    return f" (write {call}{each})"
 
 
 OUR_WORDS = {

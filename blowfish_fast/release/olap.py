@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 
+from blowfish_fast._support.near_misses import question_words
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_confidence, malformed_as
 from blowfish_fast.data.axes import MISSING, Axis
@@ -96,6 +97,12 @@ class Questions(ABC, Generic[Answer]):
         # Groups are named in the order in which they were asked for, and answered in
         # the order of the axes.
         self._named = named
+
+    def __getattr__(self, name: str) -> Any:
+        # Only names that are not there come here.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(question_words(type(self), name))
 
     @abstractmethod
     def _hand_over(self, answers: GroupedAnswers) -> Answer:
@@ -208,7 +215,7 @@ class Questions(ABC, Generic[Answer]):
             covers.append(cover)
         return Selection(self._release, covers), " ".join(words) or None
 
-    def sum(self, name: str | int, values: Any = None) -> Answer:
+    def sum(self, name: str | int | None = None, values: Any = None) -> Answer:
         """Return the sum of an attribute over the records.
 
         Every record counts with a public value: the middle of its cell, or of the
@@ -220,8 +227,8 @@ class Questions(ABC, Generic[Answer]):
 
         Parameters
         ----------
-        name : str or int
-            The attribute.
+        name : str or int, optional
+            The attribute; by default the only one.
         values : array-like of float, optional
             A public value for each cell.
 
@@ -236,13 +243,13 @@ class Questions(ABC, Generic[Answer]):
             "sum", summed.values, summed.bounds, axis, left_out=left_out
         )
 
-    def mean(self, name: str | int, values: Any = None) -> Answer:
+    def mean(self, name: str | int | None = None, values: Any = None) -> Answer:
         """Return the mean of an attribute; see `sum` for what records count with.
 
         Parameters
         ----------
-        name : str or int
-            The attribute.
+        name : str or int, optional
+            The attribute; by default the only one.
         values : array-like of float, optional
             A public value for each cell.
 
@@ -275,13 +282,13 @@ class Questions(ABC, Generic[Answer]):
             left_out=left_out,
         )
 
-    def variance(self, name: str | int, values: Any = None) -> Answer:
+    def variance(self, name: str | int | None = None, values: Any = None) -> Answer:
         """Return the variance of an attribute, of records that count as in `sum`.
 
         Parameters
         ----------
-        name : str or int
-            The attribute.
+        name : str or int, optional
+            The attribute; by default the only one.
         values : array-like of float, optional
             A public value for each cell.
 
@@ -301,13 +308,13 @@ class Questions(ABC, Generic[Answer]):
             left_out=left_out,
         )
 
-    def std(self, name: str | int, values: Any = None) -> Answer:
+    def std(self, name: str | int | None = None, values: Any = None) -> Answer:
         """Return the standard deviation of an attribute: the root of `variance`.
 
         Parameters
         ----------
-        name : str or int
-            The attribute.
+        name : str or int, optional
+            The attribute; by default the only one.
         values : array-like of float, optional
             A public value for each cell.
 
@@ -346,15 +353,15 @@ class Questions(ABC, Generic[Answer]):
         bounds = partial(variance_bounds, mean, square, ((most - least) / 2) ** 2)
         return spread, bounds
 
-    def quantile(self, name: str | int, q: float = 0.5) -> Answer:
+    def quantile(self, name: str | int | None = None, q: float = 0.5) -> Answer:
         """Return the value below which a part of the records lies.
 
         Dates count their unit since 1970: days, hours; tables show them as dates.
 
         Parameters
         ----------
-        name : str or int
-            The attribute.
+        name : str or int, optional
+            The attribute; by default the only one.
         q : float, default 0.5
             The part, from 0 to 1.
 
@@ -363,7 +370,7 @@ class Questions(ABC, Generic[Answer]):
         Estimate or GroupedAnswers
             The value.
         """
-        axis = self._release.domain.axis(name)
+        axis = self._named_axis(name)
         own, left_out = self._with_values(axis)
         quantiles = SelectedQuantiles(own._grid, axis, q)
         return own._answers(
@@ -388,14 +395,34 @@ class Questions(ABC, Generic[Answer]):
         ends = rows.ends(rows.centre, power)
         return self._grid.value_sums(axis, rows.rows(rows.centre, power), ends)
 
+    def _named_axis(self, name: str | int | float | None) -> int:
+        """Return the axis of an attribute; without a name, that of the only one."""
+        domain = self._release.domain
+        if name is None and domain.ndim == 1:
+            return 0
+        if name is None:
+            raise DomainError(
+                "a question about values names its attribute where there are several, "
+                f"{domain.column_names} here",
+                way_out=f"Write mean({domain.column_names[0]!r})",
+            )
+        if isinstance(name, float):
+            raise DomainError(
+                "the attribute comes first",
+                received=repr(name),
+                way_out=f"Write quantile({domain.column_names[0]!r}, {name!r})",
+            )
+        axis: int = domain.axis(name)
+        return axis
+
     def _valued(
-        self, name: str | int, values: Any
+        self, name: str | int | None, values: Any
     ) -> tuple[Self, int, ValueRows, str | None]:
         """Return the records with a value: their axis, what they count with, the rest.
 
         The last part says who was left out, and is None where nobody was.
         """
-        axis = self._release.domain.axis(name)
+        axis = self._named_axis(name)
         attribute = self._release.domain.attributes[axis]
         cell_values = None if values is None else _given_values(attribute, values)
         own, left_out = self._with_values(axis)
@@ -506,13 +533,13 @@ class InPopulation(Generic[Answer]):
             left_out=left_out,
         )
 
-    def mean(self, name: str | int, values: Any = None) -> Answer:
+    def mean(self, name: str | int | None = None, values: Any = None) -> Answer:
         """Return the estimated mean in the population; weights count where stated.
 
         Parameters
         ----------
-        name : str or int
-            The attribute.
+        name : str or int, optional
+            The attribute; by default the only one.
         values : array-like of float, optional
             A public value for each cell.
 

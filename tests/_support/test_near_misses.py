@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import re
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast._support.near_misses import OUR_NAMES
+from blowfish_fast._support.near_misses import NAMES_OF_QUESTIONS, OUR_NAMES
 from blowfish_fast.errors import InputError
 
 
@@ -135,3 +136,54 @@ def test_an_answer_says_what_makes_its_interval_wide(release):
     noisy = few.release(np.full(20, 3), rng=1).where().mean("age")
     assert "Noise makes most of its width" in noisy.explain(confidence=0.9)
     assert "at least 0.9." in noisy.explain(confidence=0.9)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("share", "relative_count()"),
+        ("median", "quantile(name, 0.5)"),
+        ("interval", "count().interval()"),
+        ("groupby", "group_by"),
+        ("varianc", "'variance'"),
+    ],
+)
+def test_a_selection_answers_with_the_name_of_the_question(name, meant, release):
+    for questions in (release.where(), release.group_by("age")):
+        with pytest.raises(AttributeError, match=re.escape(f"did you mean {meant}?")):
+            getattr(questions, name)
+
+
+def test_every_name_of_a_question_is_there(release):
+    for meant in NAMES_OF_QUESTIONS.values():
+        assert hasattr(release.where(), re.match(r"\w+", meant).group()), meant
+
+
+def test_a_selection_is_copied_without_hints(release):
+    chosen = release.where(age=slice(0, 50))
+    assert copy.copy(chosen).count() == chosen.count()
+
+
+def test_the_only_attribute_need_not_be_named(release):
+    chosen = release.where(age=slice(0, 50))
+    assert chosen.mean() == chosen.mean("age")
+    assert chosen.quantile(q=0.9) == chosen.quantile("age", 0.9)
+    assert chosen.std() == chosen.std("age")
+    with pytest.raises(InputError, match=r"Write quantile\('age', 0\.5\)"):
+        chosen.quantile(0.5)
+
+
+def test_of_several_attributes_one_is_named():
+    table = bf.Domain((3, 2), names=["age", "sex"])
+    release = bf.Laplace(bf.policies.Full(table), epsilon=1).release(
+        np.ones((3, 2), dtype=int), rng=1
+    )
+    with pytest.raises(InputError, match="names its attribute where there are several"):
+        release.where().mean()
+
+
+def test_a_column_that_is_named_by_a_keyword_is_told_how():
+    with pytest.raises(TypeError, match=r"write from_levels\(..., name='sex'\)\)"):
+        bf.Domain.from_levels(sex=["f", "m"])
+    with pytest.raises(TypeError, match=r"for each, and join them by Domain\.product"):
+        bf.Domain.from_edges(age=[0, 1], pay=[0, 1])
