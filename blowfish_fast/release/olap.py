@@ -579,6 +579,17 @@ class Groups(Questions[GroupedAnswers]):
     def _among(self, axis: int, groups: list[tuple[Any, Cover]]) -> Groups:
         return Groups(self._release, {**self._groups, axis: groups}, self._named)
 
+    def _each(self) -> list[Selection]:
+        """Return each group as a selection, in the order of answers."""
+        covers = [self._groups[axis][0][1] for axis in range(len(self._groups))]
+        selections = []
+        for parts in itertools.product(*(self._groups[axis] for axis in self._named)):
+            chosen = list(covers)
+            for axis, (_, cover) in zip(self._named, parts, strict=True):
+                chosen[axis] = cover
+            selections.append(Selection(self._release, chosen))
+        return selections
+
 
 class Selection(Questions[Estimate]):
     """The records of a release that meet conditions; see ``release.where``.
@@ -697,8 +708,8 @@ class Selection(Questions[Estimate]):
         ----------
         other : Selection
             What is taken off.
-        of : {"share", "mean"}, default "share"
-            Shares of all people, or means of an attribute.
+        of : {"share", "mean", "count"}, default "share"
+            Shares of all people, means of an attribute, or numbers of people.
         name : str or int, optional
             The attribute of a mean.
         values : array-like of float, optional
@@ -721,10 +732,11 @@ class Selection(Questions[Estimate]):
                 "a selection is compared with another: where(...)",
                 received=type(other).__name__,
             )
-        if of not in ("share", "mean") or (of == "mean") != (name is not None):
+        kinds = ("share", "mean", "count")
+        if of not in kinds or (of == "mean") != (name is not None):
             raise InputError(
-                'shares are compared, of="share", or means of an attribute, of="mean" '
-                "with its name",
+                'shares are compared, of="share", numbers of people, of="count", or '
+                'means of an attribute, of="mean" with its name',
                 received=f"of={of!r}, name={name!r}",
             )
         if name is None:

@@ -352,6 +352,13 @@ class Question(Selected):
     count: bool = option(
         None, "Count the records; this is the default.", "--count", default=False
     )
+    minus: list[str] = option(
+        "CONDITION",
+        "With --of population: take off those who meet this instead, as --where F "
+        "--minus M; interval and p-value of the difference. Conditions of --where on "
+        "other columns hold for both.",
+        default=[],
+    )
     workload: str | None = option(
         "WORKLOAD",
         "Queries in words: identity, prefixes, ranges:FILE, ...",
@@ -402,7 +409,8 @@ class Together:
     how: str | None = option(
         "WORD",
         "With --with: average (the same people, both releases of them), sum, disjoint "
-        "(a sum of different people), or difference.",
+        "(a sum of different people), or difference; with --of population that of two "
+        "samples of different people, with a p-value.",
     )
 
 

@@ -399,7 +399,7 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
         )
     if asked.in_population:
         refuse_unequal(release, "quantile")
-    selection, grouped, cut = _select(release, asked)
+    selection, grouped, cut = select_records(release, asked)
     if grouped is None:
         one_by_one = [selection.quantile(axis, part) for part in parts]
         everyone = f"all with a value of {name}" if attribute.extras else "all records"
@@ -474,10 +474,27 @@ def _words(text: str, beside: Sequence[Any]) -> AnyArray:
     return np.array([text] * len(beside), dtype=object)
 
 
-def _select(
+def select_records(
     release: Release, asked: Question
 ) -> tuple[Selection, Callable[[Selection], Groups] | None, bool]:
-    """Return the selected records, how to group them, and whether cells are cut."""
+    """Return the selected records, how to group them, and whether cells are cut.
+
+    Parameters
+    ----------
+    release : Release
+        What is asked.
+    asked : Question
+        Its conditions and groups.
+
+    Returns
+    -------
+    selection : Selection
+        The records that meet all conditions.
+    grouped : callable or None
+        Breaks a selection down; None where nobody asked for groups.
+    cut : bool
+        Whether a condition or an edge cuts cells.
+    """
     domain = release.domain
     selection = release.where()
     conditions = [parse_condition(words, domain) for words in asked.where]
@@ -504,7 +521,7 @@ def _select(
 
 def _answer_selection(release: Release, asked: Question) -> AnswerTable:
     measures = _measures(asked, release.domain)
-    selection, grouped, cut = _select(release, asked)
+    selection, grouped, cut = select_records(release, asked)
     if grouped is None:
         answers = [_measured(selection, name, axis, asked) for name, axis in measures]
         columns = {

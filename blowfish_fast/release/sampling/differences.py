@@ -27,9 +27,9 @@ from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths, rough_half_widths
 from blowfish_fast.release.query_grid import Grid, SparseRows, ValueRows, without_zeros
 
-from .designs import Stratified
+from .designs import Bernoulli, Simple, Stratified
 from .grids import GridMeans
-from .numbers import Strata, strata_of
+from .numbers import Strata, refuse_superpopulation, strata_of
 from .ratios import Ratio
 from .sampled_release import (
     SIDE_SHARE,
@@ -39,8 +39,8 @@ from .sampled_release import (
     whole_rows_of,
 )
 
-Compared = Literal["share", "mean"]
-"""What is compared: shares of everybody, or means of an attribute."""
+Compared = Literal["share", "mean", "count"]
+"""What is compared: shares of everybody, means of an attribute, numbers of people."""
 
 LEAST_P = 1.0e-9
 """P-values below this are given as it."""
@@ -164,7 +164,7 @@ def population_difference(
     ----------
     grids : tuple of two Grid
         The groups, of one release or of two about different people.
-    compared : {"share", "mean"}
+    compared : {"share", "mean", "count"}
         What is compared.
     axis : int or None
         The attribute of a mean.
@@ -204,7 +204,13 @@ def _side(
     grid: Grid, compared: Compared, axis: int | None, values: ValueRows | None
 ) -> _Side:
     source, inside = Sampled(grid.release, 0.95), whole_rows_of(grid)
-    if compared == "share" or axis is None or values is None:
+    people = 1.0
+    if compared == "count":
+        refuse_superpopulation(source.design)
+        if not isinstance(source.design, Simple):
+            return _number(source, inside)
+        people = float(source.design.population or 0)
+    if compared != "mean" or axis is None or values is None:
         everybody = as_sparse(np.ones((1, grid.domain.size)))
         ratio, centre = Ratio(source, inside, everybody, (0.0, 1.0)), 0.0
     else:
@@ -226,7 +232,24 @@ def _side(
         low, high = (float(end[0]) for end in ratio.limits)
         estimate = np.array([min(max(total / size, low), high)])
     rows = ratio.values - as_sparse(ratio.inside.multiply(estimate[:, None]))
-    return _Side(source, float(estimate[0]) + centre, as_sparse(rows / size))
+    number = people * float(estimate[0]) + centre
+    return _Side(source, number, as_sparse(rows * (people / size)))
+
+
+def _number(source: Sampled, inside: Any) -> _Side:
+    """Return a number of people where no number of records is divided by.
+
+    Where everybody was drawn with a chance that is known, a record stands for so many
+    people; of events it stands for itself.
+    """
+    design, weights = source.design, source.weights[0]
+    rate = float(design.rate) if isinstance(design, Bernoulli) else 1.0
+    if isinstance(design, Stratified):
+        weights = strata_of(source).weights
+    row = as_sparse(inside / rate)
+    weighted = without_zeros(row.multiply(weights[None, :]))
+    total = source.answers(SparseRows(source.release.domain, weighted))
+    return _Side(source, float(total[0]), row)
 
 
 def _law(source: Sampled, row: Any) -> _Law:

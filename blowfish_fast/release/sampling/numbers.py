@@ -98,7 +98,7 @@ def population_counts(
     check_method(method)
     source = Sampled(release, confidence, fixed)
     design = source.design
-    _refuse_superpopulation(design)
+    refuse_superpopulation(design)
     if isinstance(design, Stratified):
         bounds = stratified_counts(source, boxes_of(workload), method)
     elif isinstance(design, Weighted):
@@ -110,7 +110,8 @@ def population_counts(
     return with_answers(bounds, scaled_counts(release, workload))
 
 
-def _refuse_superpopulation(design: Any) -> None:
+def refuse_superpopulation(design: Any) -> None:
+    """Refuse numbers of people where nobody said how many there are."""
     if isinstance(design, Simple) and design.population is None:
         raise IntervalError(
             "a superpopulation has no number of people",
@@ -141,7 +142,7 @@ def scaled_counts(release: Any, workload: Workload) -> FloatArray:
     """
     source = Sampled(release, 0.95)
     design = source.design
-    _refuse_superpopulation(design)
+    refuse_superpopulation(design)
     counts = np.asarray(release._answers(workload), float).reshape(-1)
     if isinstance(design, Bernoulli):
         counts = counts / float(design.rate)

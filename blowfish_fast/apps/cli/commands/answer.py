@@ -67,6 +67,9 @@ def run_answer(
 
     Of a sample: blowfish answer survey.blowfish --sample simple:60000 --share --where
     work=looking --of population
+
+    Of two samples: blowfish answer now.blowfish --with before.blowfish --how difference
+    --share --where work=looking --of population
     """
     from blowfish_fast._support.validation import as_confidence
     from blowfish_fast.apps.cli import release_questions as questions
@@ -75,11 +78,19 @@ def run_answer(
         check_map_of_answers,
         write_answers,
     )
+    from blowfish_fast.apps.cli.population_differences import (
+        answer_differences,
+        check_difference,
+    )
     from blowfish_fast.apps.cli.population_questions import drawn_release
     from blowfish_fast.data.frames import Table
     from blowfish_fast.data.predicates import extent
 
     checked = as_confidence(confidence)
+    waves = asked.in_population and chosen.how == "difference"
+    compares = waves or bool(asked.minus)
+    if compares:
+        check_difference(asked, waves=waves, rounded=rounded)
     many = asked.file or asked.workload or len(asked.ranges) > SHORT_LIST
     COMPILER.spare(not many and is_short(path, SHORT_FILE))
     as_map = check_map_of_answers(out, asked.by, overwrite=overwrite)
@@ -87,20 +98,27 @@ def run_answer(
         outputs.check_file("table", out, overwrite=overwrite)
     with spinner(f"reading {path.name}") as step:
         loaded = outputs.read_release(path, upto=chosen.upto, last=chosen.last)
-        release = questions.asked_table(loaded, asked)
+        releases = [
+            questions.asked_table(each, asked)
+            for each in (loaded, *map(outputs.read_release, chosen.others))
+        ]
+        release = releases[0]
         if chosen.others or chosen.how is not None:
-            beside = [
-                questions.asked_table(outputs.read_release(other), asked)
-                for other in chosen.others
-            ]
-            release = outputs.combined([release, *beside], chosen.how)
-        if sample is not None:
-            release = drawn_release(release, sample, asked)
-        if rounded:
-            release = outputs.rounded(release)
-        step("answering")
-        answered = questions.answer_question(release, asked)
-        columns, about = questions.add_intervals(release, answered, checked)
+            release = outputs.combined(releases, chosen.how)
+        if compares:
+            releases = releases if waves else [release]
+            if sample is not None:
+                releases = [drawn_release(each, sample, asked) for each in releases]
+            step("comparing")
+            columns, about = answer_differences(releases, asked, checked)
+        else:
+            if sample is not None:
+                release = drawn_release(release, sample, asked)
+            if rounded:
+                release = outputs.rounded(release)
+            step("answering")
+            answered = questions.answer_question(release, asked)
+            columns, about = questions.add_intervals(release, answered, checked)
     table = Table(columns, experiment=not release.private)
     if out is not None and as_map:
         promise = f"{release.guarantee} {about}"

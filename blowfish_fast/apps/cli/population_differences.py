@@ -1,0 +1,234 @@
+"""Differences in the population on the command line, each with its p-value.
+
+    blowfish answer now.blowfish --with before.blowfish --how difference --of population
+    blowfish answer survey.blowfish --where sex=F --minus sex=M --share --of population
+
+The first compares two waves of different people, the second two groups of one release.
+With ``--by`` every group has a line. What is computed is ``Selection.difference``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.apps.cli.options import Question
+from blowfish_fast.apps.cli.parsing.domain import find_column, names_polygons
+from blowfish_fast.apps.cli.parsing.where import parse_condition
+from blowfish_fast.data.axes import representatives
+from blowfish_fast.errors import InputError
+from blowfish_fast.release.file import Release
+from blowfish_fast.release.grants import BOUND_NAMES
+from blowfish_fast.release.olap import Selection
+from blowfish_fast.release.sampling.differences import Compared, Difference
+from blowfish_fast.release.sampling.sampled_release import stated_design
+
+from .answer_table import group_columns
+from .population_questions import NOISE_SHARE, check_population
+from .release_questions import select_records
+
+P_VALUE = "p_value"
+"""The column of "there is no difference"."""
+MEASURES: dict[Compared, str] = {
+    "count": "population_count",
+    "share": "population_share",
+    "mean": "population_mean",
+}
+"""What is compared, as the column ``measure`` calls it."""
+MIDDLES = "Means count every record with the middle of its cell."
+
+
+def check_difference(asked: Question, *, waves: bool, rounded: bool) -> None:
+    """Refuse what is no question about a difference in the population.
+
+    Parameters
+    ----------
+    asked : Question
+        The options of ``blowfish answer``.
+    waves : bool
+        Whether two releases are compared.
+    rounded : bool
+        Whether whole counts are asked for.
+
+    Raises
+    ------
+    InputError
+        If nobody asks about the population, or for what has no difference.
+    """
+    if not asked.in_population:
+        raise InputError(
+            "groups are compared in the population that they were drawn from",
+            received=f"--minus {' --minus '.join(asked.minus)}",
+            way_out="Ask --of population, or each group by itself, --where",
+        )
+    if waves and asked.minus:
+        raise InputError(
+            "two waves are compared, --how difference, or two groups of one release, "
+            "--minus",
+            received="both",
+            way_out="Leave one of them out",
+        )
+    others = [asked.sum_of, asked.std_of, asked.workload, asked.file, asked.quantile_of]
+    places = any(map(names_polygons, asked.by))
+    if any(others) or asked.ranges or asked.quantiles or places:
+        raise InputError(
+            "differences in the population are those of --count, --share or --mean, "
+            "with --where and --by COLUMN"
+        )
+    if asked.count + asked.share + (asked.mean_of is not None) > 1:
+        raise InputError("ask for the difference of one of --count, --share and --mean")
+    if rounded:
+        raise InputError(
+            "differences in the population are estimated from counts with their noise",
+            received="--round",
+            way_out="Leave --round out",
+        )
+    if asked.method == "exact":
+        raise InputError(
+            "no exact law is known for a difference",
+            received="--method exact",
+            way_out="Leave --method out",
+        )
+
+
+def answer_differences(
+    releases: Sequence[Release], asked: Question, confidence: float
+) -> tuple[dict[str, AnyArray], str]:
+    """Return differences in the population, and what their intervals hold.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+        One release with a design, whose groups are compared, or two waves of
+        different people, the second of which is taken off.
+    asked : Question
+        What `check_difference` let pass.
+    confidence : float
+        Of each interval.
+
+    Returns
+    -------
+    tuple of dict and str
+        The columns: which group, the difference, its interval and p-value, and the
+        part of the variance that privacy noise makes. A sentence about them.
+
+    Raises
+    ------
+    InputError
+        If nobody said how the records were drawn, or a column is not there.
+    """
+    for release in releases:
+        check_population(release, asked)
+    first, second = releases[0], releases[-1]
+    taken_off = _taken_off(asked, second) if asked.minus else asked
+    pairs = list(
+        zip(_selections(first, asked), _selections(second, taken_off), strict=True)
+    )
+    compared, words = _measure(asked, first)
+    differences = [own.difference(other, **words) for own, other in pairs]
+    return (
+        {
+            **_beside(first, asked, compared),
+            "difference": np.array([float(difference) for difference in differences]),
+            **_errors(differences, confidence),
+        },
+        _sentence(releases, len(differences), confidence, middles="values" in words),
+    )
+
+
+def _taken_off(asked: Question, release: Release) -> Question:
+    """Return the question about the other group.
+
+    Conditions on columns that ``--minus`` does not name hold for both groups.
+    """
+    domain = release.domain
+    named = {parse_condition(words, domain)[0] for words in asked.minus}
+    common = [
+        words for words in asked.where if parse_condition(words, domain)[0] not in named
+    ]
+    return replace(asked, where=[*common, *asked.minus])
+
+
+def _selections(release: Release, asked: Question) -> list[Selection]:
+    selection, grouped, _ = select_records(release, asked)
+    return [selection] if grouped is None else grouped(selection)._each()
+
+
+def _measure(asked: Question, release: Release) -> tuple[Compared, dict[str, Any]]:
+    """Return what is compared, and what ``Selection.difference`` takes for it."""
+    if asked.mean_of is None:
+        compared: Compared = "share" if asked.share else "count"
+        return compared, {"of": compared}
+    axis = find_column(asked.mean_of, release.domain)
+    words: dict[str, Any] = {"of": "mean", "name": axis}
+    attribute = release.domain.attributes[axis]
+    if attribute.cuts is not None:
+        words["values"] = representatives(attribute)
+    return "mean", words
+
+
+def _beside(
+    release: Release, asked: Question, compared: Compared
+) -> dict[str, AnyArray]:
+    """Return columns that say what each line is about."""
+    selection, grouped, _ = select_records(release, asked)
+    if grouped is not None:
+        columns = group_columns([grouped(selection).count()])
+        columns.popitem()
+        return columns
+    words = [" and ".join(asked.where) or "all records", MEASURES[compared]]
+    names = ["where", "measure"]
+    if asked.minus:
+        words.insert(1, " and ".join(asked.minus))
+        names.insert(1, "minus")
+    return {
+        name: np.array([text], dtype=object)
+        for name, text in zip(names, words, strict=True)
+    }
+
+
+def _errors(differences: list[Difference], confidence: float) -> dict[str, AnyArray]:
+    low, high = BOUND_NAMES["population"]
+    bounds = np.array([difference.interval(confidence) for difference in differences])
+    parts = [difference.variance_parts() for difference in differences]
+    return {
+        low: bounds[:, 0],
+        high: bounds[:, 1],
+        P_VALUE: np.array([difference.p_value() for difference in differences]),
+        NOISE_SHARE: np.array([part.noise_share for part in parts]),
+    }
+
+
+def _sentence(
+    releases: Sequence[Release], lines: int, confidence: float, *, middles: bool
+) -> str:
+    """Say what intervals and p-values hold, and on whose word."""
+    waves = len(releases) > 1
+    designs = [stated_design(release).describe() for release in releases]
+    drawn = (
+        f"The first records were said to be {designs[0]}, the second {designs[-1]}, "
+        "and nobody to be in both."
+        if waves
+        else f"These records were said to be {designs[0]}."
+    )
+    asked_once = (
+        "of these two, asked once"
+        if lines == 1
+        else f"of one line; who looks at all {lines} multiplies it by {lines}"
+    )
+    return " ".join(
+        [
+            f"With about {100.0 * confidence:.15g} %, over the draw of "
+            f"{'both samples' if waves else 'the sample'} and the noise (the sampling "
+            "is taken as normal, the noise exactly), each interval holds the "
+            "difference in the population.",
+            f'{P_VALUE} is that of "no difference", with the noise counted, '
+            f"{asked_once}.",
+            *([MIDDLES] if middles else []),
+            f"{drawn} Nothing here can check that.",
+        ]
+    )
