@@ -130,7 +130,7 @@ class FixedCost(Timed):
     """CPU time around the noise, on domains so small that it is nearly all of it."""
 
     params: ClassVar[list[Any]] = [
-        [2**8] if SMALL else [2**8, 2**12],
+        [2**8] if SMALL else [2**8, 1000, 2**12],
         ["release", "charged", "intervals", "dawa"],
     ]
 

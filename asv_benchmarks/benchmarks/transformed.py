@@ -22,6 +22,7 @@ from blowfish_fast.measure.selectors.partitions import (
     NoisySort,
 )
 from blowfish_fast.measure.strategies.strategy_choice import all_choices
+from blowfish_fast.measure.strategies.trees import tree_weights
 from blowfish_fast.policies import Full, Graph, Line, Policy, Threshold
 from blowfish_fast.workloads import AllRanges, Identity, Workload
 
@@ -111,6 +112,22 @@ class Compare(Timed):
         elif stated.domain.ndim == 1:
             workload = AllRanges(stated.domain)
         return lambda: compare(stated, workload, epsilon=EPSILON)
+
+
+class CompareAnew(Timed):
+    """`bf.compare` of a small line to whose ranges no tree was tuned before."""
+
+    params: ClassVar[list[Any]] = [[2**12], ["line", "threshold", "full"]]
+
+    def prepare(self, cells: int, policy: str) -> Call:
+        stated = {**POLICIES, **DENSE}[policy](cells)
+        workload = ranges(stated.domain)
+
+        def anew() -> object:
+            tree_weights._tuned_to.cache_clear()
+            return compare(stated, workload, epsilon=EPSILON)
+
+        return anew
 
 
 class Translate(Timed):

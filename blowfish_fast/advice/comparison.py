@@ -9,7 +9,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from blowfish_fast._support.optional import require
@@ -326,7 +326,7 @@ def compare(
             lines.append(_queries(policy, workload, granted, hurried, named=True))
         chosen = _chosen(mechanisms)
     for name, kind in chosen.items():
-        if "workload" in inspect.signature(kind).parameters:
+        if _takes_workload(kind):
             if mechanisms is None and name in ON_MAPS and policy.domain.ndim == 1:
                 why = "it divides maps; on one attribute it is a binary hierarchy"
                 lines.append(Prediction(name, math.inf, math.inf, None, False, why))
@@ -336,6 +336,11 @@ def compare(
     if not lines:
         raise InputError(f"there is nothing to compare; received {mechanisms!r}")
     return Comparison(lines, f"{workload!r} under {policy!r}, {granted.in_short()}")
+
+
+@lru_cache(maxsize=256)
+def _takes_workload(kind: type[Mechanism]) -> bool:
+    return "workload" in inspect.signature(kind).parameters
 
 
 def both_budgets(granted: Budget, epsilon: Any) -> list[Budget]:
@@ -431,12 +436,18 @@ def _strategies(
     followed = {choice.name for choice in choices}
     names = [name for name in asked if name not in followed]
     here = [name for name in names if lined or name not in ALONG_A_LINE]
-    choices += all_choices(free, form, drawn_at, names=here, hurried=hurried)
+    choices += all_choices(
+        free, form, drawn_at, names=here, hurried=hurried, public_form=True
+    )
     elsewhere = [name for name in names if name not in here]
     if elsewhere:
         along = cell_order(policy.domain)
         choices += all_choices(
-            free.project(along), workload.form(along), drawn_at, names=elsewhere
+            free.project(along),
+            workload.form(along),
+            drawn_at,
+            names=elsewhere,
+            public_form=True,
         )
     lines = []
     # Ties are settled in this order.

@@ -479,7 +479,9 @@ class Dawa(Mechanism):
         """Return whether the partition can be drawn for its share of `budget`."""
         if self.partition is None or self.share is None:
             return False
-        priced = self.partition.priced(self.at(budget)._price)
+        # The price at the mechanism's own budget is worked out once, not per release.
+        spender = self if budget == self.budget else self.at(budget)
+        priced = self.partition.priced(spender._price)
         each = (self.share * budget).over(self.policy.group_size)
         return can_select(priced, private.policy, self.domain.size, each)
 

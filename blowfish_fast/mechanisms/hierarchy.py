@@ -150,6 +150,7 @@ class Hierarchy(Mechanism):
                 budget=budget,
                 fan_out=self.fan_out,
                 floor=self.floor,
+                public_form=True,
             )
         return level_tree(
             cells,

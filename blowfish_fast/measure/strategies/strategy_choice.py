@@ -100,7 +100,12 @@ class Choice(NamedTuple):
 
 
 def build_strategy(
-    name: Name, policy: Policy, form: Form, power: int = 1
+    name: Name,
+    policy: Policy,
+    form: Form,
+    power: int = 1,
+    *,
+    public_form: bool = False,
 ) -> LinearStrategy:
     """Return a strategy by name, tuned for epsilon or rho, or refuse.
 
@@ -114,6 +119,8 @@ def build_strategy(
         The queries over the cells.
     power : int, default 1
         1 for epsilon, 2 for rho.
+    public_form : bool, default False
+        Whether cells and queries follow from no draw, as `tuned_tree` says.
 
     Returns
     -------
@@ -140,7 +147,7 @@ def build_strategy(
             f"{policy.domain.ndim}"
         )
     if name == "tuned_tree":
-        return tuned_tree(form, policy, budget=small)
+        return tuned_tree(form, policy, budget=small, public_form=public_form)
     if name == "h_theta":
         return HTheta.under(policy)
     if name == "ordered_hierarchical":
@@ -179,6 +186,7 @@ def all_choices(
     *,
     names: Iterable[Name] = NAMES,
     hurried: bool = False,
+    public_form: bool = False,
 ) -> list[Choice]:
     """Return every strategy with its predicted error, best first, or why it has none.
 
@@ -194,6 +202,8 @@ def all_choices(
         Which strategies are tried.
     hurried : bool, default False
         Whether what takes long and is unlikely to win is left out.
+    public_form : bool, default False
+        Whether cells and queries follow from no draw, as `tuned_tree` says.
 
     Returns
     -------
@@ -203,9 +213,8 @@ def all_choices(
     choices: list[Choice] = []
     # What takes long comes last, when there is something to hold it against.
     for name in sorted(names, key=lambda choice: choice in SLOW):
-        choices.append(
-            _choice(name, policy, form, budget, choices if hurried else None)
-        )
+        rivals = choices if hurried else None
+        choices.append(_choice(name, policy, form, budget, rivals, public_form))
     # Sums of one value in different orders differ in their last digits.
     return sorted(
         choices, key=lambda choice: (_round(choice.variance), NAMES.index(choice.name))
@@ -265,6 +274,7 @@ def _choice(
     form: Form,
     budget: Budget | Fraction,
     rivals: list[Choice] | None,
+    public_form: bool,
 ) -> Choice:
     try:
         if isinstance(form, Implicit) and form.kind == "identity":
@@ -284,7 +294,8 @@ def _choice(
                 f"this policy has {policy.edge_count:,} edges; up to 2^22 are listed "
                 "to predict an error"
             )
-        strategy = build_strategy(name, policy, form, Budget.of(budget).power)
+        power = Budget.of(budget).power
+        strategy = build_strategy(name, policy, form, power, public_form=public_form)
         if rivals is not None and isinstance(strategy, SpanningTree):
             least = min(rival.variance for rival in rivals)
             _refuse_detours(strategy, policy, form, budget, least)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -59,6 +59,9 @@ FEW_WORK = 2**11
 # Trees that are tuned at the same time have so many leaves together, where they are
 # more than two; and on more leaves than the second they are tuned one by one.
 MOST_TUNED, MOST_PAIRED = 2**19, 2**22
+# What was tuned to public queries is remembered up to so many leaves and queries: a
+# question takes at most half a megabyte of key, and as much of weights.
+MOST_REMEMBERED = 2**14
 FLOOR = 0.05
 """Default weight that every leaf of a tuned tree has at least."""
 
@@ -90,6 +93,7 @@ def tuned_tree(
     fan_out: int | None = None,
     floor: float = 0.0,
     public_work: int | None = None,
+    public_form: bool = False,
 ) -> TreeStrategy:
     """Return the tree of least predicted error for `form`, or that of one `fan_out`.
 
@@ -117,6 +121,10 @@ def tuned_tree(
         How many leaves and queries there are; it decides whether a small problem waits
         for the compiler. Buckets that were drawn are not public yet: then the cells
         that they divide are counted.
+    public_form : bool, default False
+        Whether leaves and queries follow from no draw. What was tuned to them is then
+        remembered in this process: whether it was tuned before shows in the time that
+        a call takes, and must tell nothing about buckets that were drawn.
 
     Returns
     -------
@@ -135,7 +143,9 @@ def tuned_tree(
     if power == 1:
         work = public_work or leaves + _listed(form)
         plainly = isinstance(form, Fractions) and COMPILER.forgoes(work)
-        tuned = partial(_best_tuned, leaves=leaves, plainly=plainly)
+        remembers = public_form and work <= MOST_REMEMBERED
+        best_tuned = _remembered_tuned if remembers else _best_tuned
+        tuned = partial(best_tuned, leaves=leaves, plainly=plainly)
     if isinstance(policy, AddRemove | Full):
         best = tuned(form, choices, not policy.has_bottom, sweeps)
         return _strategy(leaves, best.fan_out, best.node_weights, floor)
@@ -375,6 +385,53 @@ def _best_tuned(
         best = _or_equal_levels(form, leaves, best, root_exact)
     if listed is not None and SMALL < work <= LARGE:
         best = _swept(form, listed, leaves, best, root_exact)
+    return best
+
+
+def _remembered_tuned(
+    form: Form,
+    choices: list[tuple[int, bool]],
+    root_exact: bool,
+    sweeps: bool,
+    *,
+    leaves: int,
+    plainly: bool,
+) -> TunedWeights:
+    """Return what `_best_tuned` does, from memory where the same was asked before."""
+    parts = tuple(
+        part if isinstance(part, str) else (part.dtype.str, part.tobytes())
+        for part in form
+    )
+    kind: Any = type(form)
+    options = tuple(choices), root_exact, sweeps, leaves, plainly
+    return _tuned_to(kind, parts, *options)
+
+
+@lru_cache(maxsize=32)
+def _tuned_to(
+    kind: type[Form],
+    parts: tuple[str | tuple[str, bytes], ...],
+    choices: tuple[tuple[int, bool], ...],
+    root_exact: bool,
+    sweeps: bool,
+    leaves: int,
+    plainly: bool,
+) -> TunedWeights:
+    """Tune to queries that are given by the bytes of their arrays: a pure function."""
+    arrays: Any = (
+        part if isinstance(part, str) else np.frombuffer(part[1], part[0])
+        for part in parts
+    )
+    best = _best_tuned(
+        kind(*arrays),
+        [*choices],
+        root_exact,
+        sweeps,
+        leaves=leaves,
+        plainly=plainly,
+    )
+    # Everybody who asks the same is handed the same array.
+    best.node_weights.flags.writeable = False
     return best
 
 

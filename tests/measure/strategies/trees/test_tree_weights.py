@@ -322,3 +322,54 @@ def test_whether_a_drawn_tree_waits_for_the_compiler_follows_public_numbers(
     dawa.release(bf.Histogram(domain, np.repeat([0, 90, 0, 50], cells // 4)), rng=1)
     assert max(leaves) < 2**10
     assert set(chosen) == {plainly}
+
+
+def test_public_queries_are_tuned_to_once_and_to_the_same_bits(monkeypatch):
+    line, tuned_leaves = Domain(61), []
+    form = Ranges.random(line, 40, rng=11).form(Buckets.single_cells(61))
+    over, plainly_tuned = AddRemove(line), tree_weights._best_tuned
+
+    def counted(*asked, leaves, plainly):
+        tuned_leaves.append(leaves)
+        return plainly_tuned(*asked, leaves=leaves, plainly=plainly)
+
+    monkeypatch.setattr(tree_weights, "_best_tuned", counted)
+    budgets = Fraction(1, 7), Fraction(3)
+    trees = [tuned_tree(form, over, budget=each, public_form=True) for each in budgets]
+    assert len(tuned_leaves) == 1
+    fresh = tuned_tree(form, over, budget=budgets[0])
+    assert len(tuned_leaves) == 2
+    for tree in trees:
+        assert tree.fan_out == fresh.fan_out
+        assert np.array_equal(tree.node_weights, fresh.node_weights)
+        # What is remembered cannot be changed by whoever was handed it.
+        tree.node_weights[:] = 0.5
+    again = tuned_tree(form, over, budget=budgets[0], public_form=True)
+    assert len(tuned_leaves) == 2
+    assert np.array_equal(again.node_weights, fresh.node_weights)
+    moved = form._replace(last=np.minimum(form.last + 1, 60))
+    tuned_tree(moved, over, budget=budgets[0], public_form=True)
+    tuned_tree(form, Full(line), budget=budgets[0], public_form=True)
+    assert len(tuned_leaves) == 4
+
+
+def test_all_ranges_of_public_cells_are_remembered_by_their_kind():
+    line, over = Domain(53), AddRemove(Domain(53))
+    form = AllRanges(line).form(Buckets.single_cells(53))
+    before = tree_weights._tuned_to.cache_info()
+    trees = [tuned_tree(form, over, budget=Fraction(1), public_form=True) for _ in "ab"]
+    after = tree_weights._tuned_to.cache_info()
+    assert after.misses == before.misses + 1
+    assert after.hits == before.hits + 1
+    fresh = tuned_tree(form, over, budget=Fraction(1))
+    assert all(np.array_equal(t.node_weights, fresh.node_weights) for t in trees)
+
+
+def test_nothing_about_buckets_that_were_drawn_is_remembered():
+    line = Domain(64)
+    counts = np.repeat([0, 900], 32)
+    mechanism = bf.Dawa(AddRemove(line), Ranges.random(line, 30, rng=1), epsilon=4)
+    before = tree_weights._tuned_to.cache_info()
+    release = mechanism.release(counts, rng=1)
+    assert 1 < release.details["buckets"] < 64
+    assert tree_weights._tuned_to.cache_info() == before
