@@ -10,6 +10,7 @@ A page names a figure, and the comments stay where they are:
     docs/data/papers/*.csv, verdicts.json ------+
     docs/data/coverage/*.csv, wide/*.csv -------+
     docs/data/cells/*.csv, tables/*.csv --------+
+    docs/data/places/*.csv ---------------------+
     asv_benchmarks/recorded/ARCHITECTURE/ ------+--> every page that names them
 
 So a figure stands in one place, in the data, and no page contradicts another.
@@ -34,6 +35,7 @@ COVERAGE = HERE / "data" / "coverage"
 WIDE = HERE / "data" / "wide"
 CELLS = HERE / "data" / "cells"
 TABLES = HERE / "data" / "tables"
+PLACES = HERE / "data" / "places"
 PLACE = re.compile(r"(<!-- figure ([\w.]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 MECHANISMS = {
     "DAWA": "`Dawa`",
@@ -69,6 +71,7 @@ def figures() -> dict[str, str]:
         **_cells_figures(),
         **_tables_figures(),
         **_spikes_figures(),
+        **_places_figures(),
     }
 
 
@@ -428,6 +431,78 @@ NEIGHBOURS = {
     "attribute": "one attribute at a time",
 }
 """Policies of the judged surveys, in words."""
+
+
+DISTRICTS = ("block", "group", "tract", "county", "state", "nation")
+NEAR = 1.03
+"""Figures of districts are met up to this ratio."""
+
+
+def _places_figures() -> dict[str, str]:
+    """Return errors of nested districts beside those of their first design."""
+    rows = _rows(PLACES / "geography.csv")
+    ratios = [
+        float(row["measured"]) / float(row["designed"])
+        for row in rows
+        if float(row["designed"]) and row["part"] != "fits"
+    ]
+    counted = {row["level"]: row for row in rows if row["part"] == "points"}
+    shipped = {
+        (row["case"], row["level"]): row
+        for row in rows
+        if row["part"] == "plans" and row["plan"] == "Nested"
+    }
+    cases = list(dict.fromkeys(case for case, _ in shipped))
+    return {
+        "places.met": f"{sum(ratio <= NEAR for ratio in ratios)} of {len(ratios)}",
+        "places.worst": f"{max(ratios):.3f}",
+        **{
+            f"places.equal_{row['level']}": f"{float(row['measured']):.2f}"
+            for row in rows
+            if row["case"] == "blocks and counties" and row["plan"] == "equal levels"
+        },
+        "places.points_seconds": f"{float(counted['CPU seconds']['measured']):.2f}",
+        "places.importance": _table(
+            ("what matters", *reversed(DISTRICTS)),
+            [
+                (
+                    case,
+                    *(
+                        f"{float(shipped[case, level]['measured']):.2f}"
+                        for level in reversed(DISTRICTS)
+                    ),
+                )
+                for case in cases
+            ],
+        ),
+        "places.plans": _by_level(rows, "plans", "what matters", "sum"),
+        "places.policies": _by_level(rows, "policies", "policy"),
+        "places.fits": _by_level(rows, "fits", "measured over"),
+        "places.schools": _by_level(rows, "off the spine", "policy", "school"),
+    }
+
+
+def _by_level(rows: list[Row], part: str, head: str, *more: str) -> str:
+    """Return a line for each plan and a column for each level, ratios in brackets."""
+    own = [row for row in rows if row["part"] == part]
+    levels = [
+        level
+        for level in (*more, *DISTRICTS)
+        if any(row["level"] == level for row in own)
+    ]
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for row in own:
+        value, designed = float(row["measured"]), float(row["designed"])
+        beside = f" ({value / designed:.2f})" if designed else ""
+        line = lines.setdefault((row["case"], row["plan"]), {})
+        line[row["level"]] = f"{value:.3g}{beside}"
+    return _table(
+        (head, "plan" if part != "fits" else "fit", *levels),
+        [
+            (*names, *(line.get(level, "") for level in levels))
+            for names, line in lines.items()
+        ],
+    )
 
 
 def _tables_figures() -> dict[str, str]:

@@ -21,6 +21,7 @@ python -m experiments wide-coverage                 docs/data/coverage/wide.csv
 python -m experiments clustered --trials 5          docs/data/wide/clustered.csv
 python -m experiments runs --data FOLDER            docs/data/cells/runs.csv
 python -m experiments spikes --data FOLDER          docs/data/cells/spikes.csv
+python -m experiments geography                     docs/data/places/geography.csv
 python -m experiments spikes-time                   docs/data/cells/spikes_time.csv
 """
 
@@ -44,6 +45,7 @@ from .certified_widths import width_report
 from .chosen_tables import chosen_report
 from .clustered_lines import write_clustered
 from .collection import ALL, all_experiments, experiment_named
+from .geography import write_geography
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
 from .series_variance import series_report
@@ -62,6 +64,7 @@ SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
 CENSUS, PRIOR = "census", "prior"
 WIDE_COVERAGE, CLUSTERED, RUNS = "wide-coverage", "clustered", "runs"
 SPIKES, SPIKES_TIME = "spikes", "spikes-time"
+GEOGRAPHY = "geography"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -76,7 +79,7 @@ def reproduce(
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
             '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen", '
-            '"census", "prior", "runs", "spikes", "spikes-time".',
+            '"census", "prior", "runs", "spikes", "spikes-time", "geography".',
             show_default=False,
         ),
     ],
@@ -200,6 +203,10 @@ def reproduce(
     if name == SPIKES_TIME:
         for timed in write_times(trials or 8):
             show(str(timed))
+        return
+    if name == GEOGRAPHY:
+        for figure in write_geography(trials or 3, quick=quick):
+            show(str(figure))
         return
     if name == WIDE_COVERAGE:
         lines = write_wide_coverage(trials=trials or 40)

@@ -169,7 +169,7 @@ def choose_mechanism(
             return _levels_together(facts, budget)
     if budget is None:
         return _least_epsilon(facts, name, job)
-    if name == BEST and job.records is not None:
+    if name == BEST and job.records is not None and facts.design is None:
         return _least_typical_error(facts, budget, job.records, step)
     return _predicted(facts, name, budget)
 
@@ -480,6 +480,12 @@ def _with_prediction(
     return MechanismChoice(mechanism, name, because, error, "predicted")
 
 
+TRY_THEM = "state a rough number of records, --records, to try them on generated data."
+OF_SAMPLES = (
+    "what they choose follows the sample, so that little is known --of population."
+)
+
+
 def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
     hurried = facts.domain.size > MANY_CELLS
     asked: list[str] | None = None
@@ -515,8 +521,8 @@ def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
     ]
     if any(line.data_dependent and line.mechanism is not None for line in table):
         because.append(
-            "Mechanisms that adapt to the data were not weighed: state a rough number "
-            "of records, --records, to try them on generated data."
+            "Mechanisms that adapt to the data were not weighed: "
+            + (OF_SAMPLES if facts.design is not None else TRY_THEM)
         )
     error = math.sqrt(max(best.mean, 0.0))
     return MechanismChoice(

@@ -12,6 +12,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import BOUND_NAMES, Scope
 from blowfish_fast.release.group_answers import POPULATION_COUNT
@@ -21,6 +22,7 @@ from blowfish_fast.release.sampling.sampled_release import (
     VarianceParts,
     equally_weighted,
     has_exact,
+    lays_out_before,
     sampled_sentence,
     stated_design,
 )
@@ -202,6 +204,28 @@ def add_population(
     meaning = f"{NOISE_SHARE} is the part of the variance that privacy noise makes"
     about = f"{meaning}, and drawing the records makes the rest."
     return columns, f"{sentence} {parts[0] if len(parts) == 1 else about}"
+
+
+def asked_with(mechanism: Mechanism) -> str:
+    """Say what a release of a sample can be asked about the population.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        By which it will be released.
+
+    Returns
+    -------
+    str
+        A part of a sentence.
+    """
+    if lays_out_before(mechanism):
+        return "ask it with --of population"
+    return (
+        f"{mechanism.name} may follow the data, and then --of population has counts "
+        "and shares alone, where intervals of these records hold the truth; "
+        "--mechanism laplace has every answer"
+    )
 
 
 def refuse_unequal(release: Release, name: str) -> None:

@@ -67,6 +67,23 @@ FIXED_LAYOUTS = frozenset(
 release by its detail "laid_out"."""
 
 
+def lays_out_before(mechanism: Any) -> bool:
+    """Return whether what a mechanism measures is laid out before data are seen.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        It is asked for its name, and whether it divides the cells by the data.
+
+    Returns
+    -------
+    bool
+        Whether every release of it is; of others some may be.
+    """
+    divides = getattr(mechanism, "partition", "") is not None
+    return mechanism.name in FIXED_LAYOUTS or not divides
+
+
 SIDE_SHARE = 0.1
 """Part of the miss that a private size, or a variance from above, may take."""
 

@@ -223,6 +223,22 @@ def test_jobs_whose_release_could_not_keep_a_sample_are_refused(words, folder):
     assert "keeps how its records were drawn" in str(problem)
 
 
+def test_a_sample_is_released_by_what_can_be_asked_about_the_population(folder):
+    (folder / "job.toml").write_text(JOB.replace('name = "laplace"', 'name = "best"'))
+    words = ("release", "job.toml", "--overwrite", "--records", "500")
+    sample = ("--sample", "simple:60000")
+    drawn = told(*words, *sample, "--dry-run")
+    assert drawn["population"] == "ask it with --of population"
+    assert any("follows the sample" in sentence for sentence in drawn["because"])
+    told(*words, *sample, "--seed", "1")
+    ask = ("answer", "drawn.blowfish", "--of", "population", "--mean", "age")
+    assert "population_low" in told(*ask)["answers"][0]
+    assert told(*words, "--dry-run")["population"] is None
+    other = run(*words, *sample, "--dry-run", "--mechanism", "mwem")
+    assert "mwem may follow the data" in other
+    assert "ask it with" not in other
+
+
 def test_a_design_that_does_not_fit_is_refused_before_anything_is_charged(folder):
     (folder / "job.toml").write_text(JOB)
     words = ("--sample", "weighted:sex:4", "--ledger", "l", "--budget", "2")

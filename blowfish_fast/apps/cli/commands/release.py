@@ -158,6 +158,7 @@ def release_stated(
         "error": choice.error_sentence,
         "extra_cells": facts.extra_cells,
         "sample": None if facts.design is None else facts.design.describe(),
+        "population": _asked_with(facts, mechanism),
         "listed_orders": listed_orders(
             job.policy or "", facts.domain, facts.ledger_policy.domain
         ),
@@ -308,6 +309,15 @@ def _interval_sentence(release: Any, facts: Facts) -> str:
     return str(release.interval_sentence(kind, workload=facts.workload))
 
 
+def _asked_with(facts: Facts, mechanism: Any) -> str | None:
+    """Say what can be asked about the population of a sample; None without one."""
+    if facts.design is None:
+        return None
+    from blowfish_fast.apps.cli.population_questions import asked_with
+
+    return asked_with(mechanism)
+
+
 def _mechanism_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
     pairs = [
         ("mechanism", _mechanism_name(report)),
@@ -319,7 +329,7 @@ def _mechanism_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
         secret = f"{extra}: cells of their own, as secret as any value"
         pairs.append(("extra cells", secret))
     if report["sample"]:
-        word = f"{report['sample']}, on your word; ask it with --of population"
+        word = f"{report['sample']}, on your word; {report['population']}"
         pairs.append(("sample", word))
     if orders:
         note = (
