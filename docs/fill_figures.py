@@ -339,6 +339,11 @@ def _wide_figures() -> dict[str, str]:
     }
 
 
+def _line_name(row: dict[str, str]) -> str:
+    """Return set and epsilon of a recorded line, in words."""
+    return f"{row['set']} at {row['epsilon']}"
+
+
 def _cells_figures() -> dict[str, str]:
     """Return errors of single cells that are fitted in runs."""
     rows = _rows(CELLS / "runs.csv")
@@ -350,11 +355,25 @@ def _cells_figures() -> dict[str, str]:
             ratios = [float(row["default"]) / float(row[over]) for row in some]
             means[f"cells.{name}_over_{over}"] = f"{_mean(ratios):.2f}"
             means[f"cells.{name}_over_{over}_worst"] = f"{max(ratios):.2f}"
-    bare = [float(row["bare_ratio"]) for row in rows]
+    bare = {_line_name(row): float(row["bare_ratio"]) for row in rows}
+    others = [row for row in rows if row["kind"] == "other"]
+    worst = max(others, key=lambda row: float(row["default"]) / float(row["sibling"]))
+    # Lines that a test keeps in single cells are fitted by medians, not in runs.
+    for name, mostly in (("joined", True), ("alone", False)):
+        ratios = [
+            float(row["ratio"])
+            for row in others
+            if (float(row["in_runs"]) >= 0.5) is mostly
+        ]
+        means[f"cells.{name}"] = f"{_mean(ratios):.2f}"
+        means[f"cells.{name}_worst"] = f"{max(ratios):.2f}"
+        means[f"cells.{name}_lines"] = str(len(ratios))
     return {
         **means,
-        "cells.bare": f"{_mean(bare):.2f}",
-        "cells.bare_worst": f"{max(bare):.2f}",
+        "cells.other_over_sibling_worst_line": _line_name(worst),
+        "cells.bare_worst_line": max(bare, key=lambda line: bare[line]),
+        "cells.bare": f"{_mean([*bare.values()]):.2f}",
+        "cells.bare_worst": f"{max(bare.values()):.2f}",
         "cells.runs": _table(
             (*heads, "least cost", "best sibling", "ratio without buckets"),
             [
@@ -391,9 +410,7 @@ def _spikes_figures() -> dict[str, str]:
                 f"{statistics.pstdev(logs) / math.sqrt(len(logs)):.2f}"
             )
             means[f"spikes.{name}_over_{over}_worst"] = f"{max(ratios):.2f}"
-            means[f"spikes.{name}_over_{over}_worst_line"] = (
-                f"{some[place]['set']} at {some[place]['epsilon']}"
-            )
+            means[f"spikes.{name}_over_{over}_worst_line"] = _line_name(some[place])
     heads = ("set", "kind", "epsilon", "single cells", "default", "before", "ratio")
     return {
         **means,

@@ -10,7 +10,8 @@ equal and with greedy levels, and `Privelet`, picked for each line after the fac
 
 No constant of the fit was chosen on these sets: steps that are exactly level and begin
 anywhere, steps, waves and walks from which records are drawn, pairs of letters in the
-standard library of Python, and, with a folder, sixteen rows of each of its maps.
+standard library of Python, and, with a folder, sixteen rows of each of its maps, those
+around the row of its middle record: rows in the middle of some maps hold no record.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ LEVEL, OTHER = "exactly level", "other"
 LEVEL_STEPS = {"8 steps": (8, 1000), "25 steps": (25, 100), "60 steps": (60, 20)}
 """Number of steps that are exactly level, and their median height."""
 STRIPS = ("adult", "beijing_taxi_start", "cabspotting_end", "twitter")
-"""Maps of a folder of which sixteen rows are taken."""
+"""Maps of a folder of which a few rows are taken."""
+STRIP_ROWS = 16
+"""How many rows of each map."""
 FIRST_SIGN, SIGNS = 64, 64
 """Signs of which pairs are counted: letters of both cases, and a few others."""
 
@@ -149,10 +152,27 @@ def judged_sets(data: Path | None) -> Iterator[tuple[str, str, IntArray]]:
     yield "letter pairs", OTHER, letter_pairs()
     if data is not None:
         for name in STRIPS:
-            rows = np.load(data / "2d" / f"{name}.npy")
-            middle = rows.shape[0] // 2
-            strip = rows[middle - 8 : middle + 8].reshape(-1)[:CELLS]
-            yield f"rows of {name}", OTHER, strip.astype(np.int64)
+            strip = busy_rows(np.load(data / "2d" / f"{name}.npy"))
+            yield f"rows of {name}", OTHER, strip.reshape(-1)[:CELLS].astype(np.int64)
+
+
+def busy_rows(cells: IntArray) -> IntArray:
+    """Return the `STRIP_ROWS` rows around the one that holds the middle record.
+
+    Parameters
+    ----------
+    cells : ndarray of int64, shape (rows, columns)
+        Counts of a map, of at least so many rows.
+
+    Returns
+    -------
+    ndarray of int64, shape (STRIP_ROWS, columns)
+        The rows.
+    """
+    up_to = np.cumsum(cells.sum(axis=1))
+    middle = int(np.searchsorted(up_to, up_to[-1] / 2))
+    first = min(max(middle - STRIP_ROWS // 2, 0), cells.shape[0] - STRIP_ROWS)
+    return cells[first : first + STRIP_ROWS]
 
 
 def _errors(mechanism: Any, counts: IntArray, seeds: IntArray) -> FloatArray:
