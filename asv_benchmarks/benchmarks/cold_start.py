@@ -50,14 +50,17 @@ sys.stdout.write(str(time.process_time() - start))
 RELEASES = ["laplace", "dawa", "dawa least cost", "dawa map"]
 
 
-def in_new_process(program: str, *arguments: str, cache: str | None = None) -> float:
-    """Run a program that prints one number, with an empty cache if one is named."""
+def in_new_process(
+    program: str, *arguments: str, cache: str | None = None, folder: str | None = None
+) -> float:
+    """Run a program that prints one number, with a cache and in a folder if named."""
     environment = dict(os.environ)
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = cache
     ran = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         env=environment,
+        cwd=folder,
         check=True,
         capture_output=True,
         text=True,
@@ -125,40 +128,52 @@ with contextlib.redirect_stdout(io.StringIO()):
 sys.stdout.write(str(time.process_time() - start))
 """
 
-FACTS = ["--data", "demo", "--cells", "income=0:200000:1000", "--policy", "line"]
-FACTS += ["--workload", "ranges:500", "--epsilon", "0.5", "--overwrite"]
+FACTS = ["--domain", "income=0:200000:1000", "--policy", "line"]
+FACTS += ["--workload", "ranges:500", "--epsilon", "0.5"]
+SAVED, JOB, PEOPLE = (f"blowfish-people.{end}" for end in ("blowfish", "toml", "csv"))
+COMMANDS = {
+    "help": ["--help"],
+    "answer": ["answer", SAVED, "--where", "income=30000:50000"],
+    "explain": ["explain", SAVED],
+    "explain job": ["explain", JOB],
+    "draw": ["draw", SAVED, "--out", "a.png", "--overwrite"],
+    "report": ["report", SAVED, "--out", "a.html", "--overwrite"],
+    "dry run": ["release", JOB, "--overwrite", "--dry-run"],
+    "new dry run": ["release", "--data", "demo", *FACTS[:-3], "identity", "--dry-run"],
+    "release": ["release", JOB, "--overwrite", "--request"],
+    "first look": ["first-look", PEOPLE, "--epsilon", "1", "--overwrite"],
+    "compare": ["compare", *FACTS],
+    "start": ["start", PEOPLE, "--out", "draft.toml", "--overwrite"],
+    "ledger": ["ledger", "status", "blowfish-people.ledger"],
+}
+LAST_WORDS = {
+    "new dry run": lambda: ["--epsilon", f"{random.random():.9f}"],
+    "release": lambda: [f"{random.random():.9f}"],
+}
+"""What was predicted before is remembered, and what was released: these are new."""
 
 
 class Command:
     """CPU seconds of commands in a new process; kernels were compiled before."""
 
     timeout = 600
-    params: ClassVar[list[Any]] = [["help", "answer", "dry run", "new dry run"]]
+    params: ClassVar[list[Any]] = [list(COMMANDS)]
     param_names: ClassVar[list[str]] = ["command"]
 
     def setup(self, command: str) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        saved = os.path.join(self.folder.name, "incomes.blowfish")
-        release = ["release", *FACTS, "--out", saved]
-        in_new_process(COMMAND, *release)
-        self.words = {
-            "help": ["--help"],
-            "answer": ["answer", saved, "--where", "income=30000:50000"],
-            "dry run": [*release, "--dry-run"],
-            "new dry run": [*release, "--workload", "identity", "--dry-run"],
-        }[command]
+        for words in (["release", "--demo-data"], ["release", JOB]):
+            in_new_process(COMMAND, *words, folder=self.folder.name)
 
     def teardown(self, command: str) -> None:
         self.folder.cleanup()
 
     def track_command(self, command: str) -> float:
-        times = range(1 if SMALL else 3)
-        if command != "new dry run":
-            return min(in_new_process(COMMAND, *self.words) for _ in times)
-        # What was predicted before is remembered: at a new epsilon it is not.
-        epsilons = [f"{random.random():.9f}" for _ in times]
-        return min(
-            in_new_process(COMMAND, *self.words, "--epsilon", one) for one in epsilons
-        )
+        times = []
+        for _ in range(1 if SMALL else 3):
+            last = LAST_WORDS.get(command, list)()
+            words = [*COMMANDS[command], *last]
+            times.append(in_new_process(COMMAND, *words, folder=self.folder.name))
+        return min(times)
 
     track_command.unit = "seconds"  # type: ignore[attr-defined]

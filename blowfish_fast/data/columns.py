@@ -1,18 +1,21 @@
 """Tables of records, whatever library holds them, as columns in small blocks.
 
 Data frames are read through narwhals, points of geopandas as lon, lat, x and y, an
-iterator chunk by chunk. One block of rows is turned into plain arrays at a time.
+iterator chunk by chunk. One block of rows is turned into plain arrays at a time. Arrow
+would import pandas, where it is installed, to convert to numpy and from Python, which
+takes longer than all that a short command has to do: its buffers are read here.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
 from blowfish_fast.errors import InputError
 
 from .domain import Attributes
@@ -20,6 +23,9 @@ from .places.districts import Borders
 
 BLOCK = 2**18
 """Rows turned into cell numbers at a time."""
+
+FEW_TEXTS = 2**16
+"""Texts that are encoded here before pandas would be imported."""
 
 EAST = ("lon", "longitude", "x", "east", "easting")
 NORTH = ("lat", "latitude", "y", "north", "northing")
@@ -233,7 +239,7 @@ def dictionary_codes(column: Column) -> tuple[IntArray, int] | None:
     if texts is None:
         return None
     encoded = _in_one_piece(texts.dictionary_encode())
-    return np.asarray(encoded.indices).astype(np.int64), len(encoded.dictionary)
+    return plain_codes(encoded.indices), len(encoded.dictionary)
 
 
 def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
@@ -271,12 +277,14 @@ def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
         short = [levels[at] for at in fitting.tolist()]
         values = arrow_texts(np.array(short, column.dtype))
     else:
-        values = pyarrow.array(levels, texts.type)
+        values = arrow_strings(levels, texts.type)
     places = pyarrow.compute.index_in(texts, value_set=values)
-    codes: IntArray = np.asarray(places.fill_null(-1))
+    codes: IntArray = plain_codes(places)
     if fitting.size < len(levels):
         codes = np.append(fitting, -1)[codes]
-    return np.where(texts.is_null(), -2, codes) if texts.null_count else codes
+    if not texts.null_count:
+        return codes
+    return np.where(plain_array(texts.is_null()), -2, codes)
 
 
 def encoded_values(column: Column) -> tuple[IntArray, list[Any]] | None:
@@ -295,7 +303,7 @@ def encoded_values(column: Column) -> tuple[IntArray, list[Any]] | None:
     if texts is None:
         return None
     encoded = _in_one_piece(texts.dictionary_encode())
-    codes = np.asarray(encoded.indices.cast("int64").fill_null(-1))
+    codes = plain_codes(encoded.indices)
     values = encoded.dictionary.to_pylist()
     if isinstance(column, np.ndarray) and column.dtype.kind == "U":
         # The bytes of an array of texts, each as long as the longest one.
@@ -317,7 +325,7 @@ def categories(column: Column) -> tuple[IntArray, list[Any]] | None:
         return None
     # Encoded anew: a dictionary of arrow may hold one text twice, and nulls.
     encoded = _in_one_piece(arrow.cast(arrow.type.value_type).dictionary_encode())
-    codes = np.asarray(encoded.indices.cast("int64").fill_null(-1))
+    codes = plain_codes(encoded.indices)
     return codes, encoded.dictionary.to_pylist()
 
 
@@ -361,7 +369,12 @@ def arrow_texts(column: Column) -> Any:
         kind, data = pyarrow.binary(own.dtype.itemsize), pyarrow.py_buffer(own)
         return pyarrow.FixedSizeBinaryArray.from_buffers(kind, own.size, [None, data])
     try:
-        arrow = pyarrow.array(column, from_pandas=True) if plain else column.to_arrow()
+        if plain and column.dtype.kind == "O":
+            arrow = arrow_strings(column.tolist())
+        elif plain:
+            arrow = pyarrow.array(column, from_pandas=True)
+        else:
+            arrow = column.to_arrow()
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
         return None
     nested = pyarrow.types.is_nested(arrow.type)
@@ -405,3 +418,115 @@ def _common_length(columns: Sequence[Column]) -> int:
     if len(lengths) != 1:
         raise InputError("columns must be one-dimensional and of the same length")
     return lengths.pop()
+
+
+def plain_array(column: Any) -> AnyArray:
+    """Return an Arrow column of numbers, truth values or times as a numpy array.
+
+    Parameters
+    ----------
+    column : pyarrow Array or ChunkedArray
+        The column.
+
+    Returns
+    -------
+    ndarray
+        What `to_numpy` of Arrow returns: missing ones are NaN or NaT, and whole numbers
+        with missing ones are float64.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> plain_array(pyarrow.array([1, None, 3])[1:])
+    array([nan,  3.])
+    """
+    import pyarrow
+
+    if isinstance(column, pyarrow.ChunkedArray):
+        parts = [plain_array(chunk) for chunk in column.chunks]
+        return np.concatenate(parts) if parts else np.asarray(column)
+    kind, types = column.type, pyarrow.types
+    number = types.is_integer(kind) or types.is_floating(kind)
+    moment = types.is_timestamp(kind) and kind.tz is None
+    truth = types.is_boolean(kind) and not column.null_count
+    if not (number or moment or truth):
+        return np.asarray(column)
+    valid, data = column.buffers()
+    if truth:
+        return _bits(data, column.offset, len(column))
+    dtype = np.dtype(f"M8[{kind.unit}]") if moment else np.dtype(kind.to_pandas_dtype())
+    start = column.offset * dtype.itemsize
+    values: AnyArray = np.empty(0, dtype)
+    if len(column):
+        values = np.frombuffer(data, dtype, len(column), start)
+    if column.null_count:
+        wide = values.astype(np.float64) if dtype.kind in "iu" else values
+        none: Any = np.datetime64("NaT") if moment else np.nan
+        values = np.where(_bits(valid, column.offset, len(column)), wide, none)
+        values = values.astype(wide.dtype, copy=False)
+    return values
+
+
+def plain_codes(column: Any) -> IntArray:
+    """Return an Arrow column of numbers of places, with -1 for missing ones.
+
+    Parameters
+    ----------
+    column : pyarrow Array or ChunkedArray
+        Whole numbers below 2^53.
+
+    Returns
+    -------
+    ndarray of int64
+        The numbers.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> plain_codes(pyarrow.array([4, None, 3])).tolist()
+    [4, -1, 3]
+    """
+    places = plain_array(column)
+    if places.dtype.kind == "f":
+        places = np.where(np.isnan(places), -1.0, places)
+    return places.astype(np.int64, copy=False)
+
+
+def arrow_strings(texts: Sequence[Any], kind: Any = None) -> Any:
+    """Return texts as an Arrow array, of another type of texts if one is named.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The texts; None is a missing one.
+    kind : pyarrow type, optional
+        The type of the array; None takes what Arrow takes for texts.
+
+    Returns
+    -------
+    pyarrow Array
+        The texts; what else stands among them is left to Arrow, which may refuse it.
+
+    Examples
+    --------
+    >>> arrow_strings(["a", None, "bc"]).to_pylist()
+    ['a', None, 'bc']
+    """
+    import pyarrow
+
+    by_arrow = "pandas" in sys.modules or not 0 < len(texts) <= FEW_TEXTS
+    if by_arrow or not all(type(text) is str or text is None for text in texts):
+        return pyarrow.array(texts, kind, from_pandas=True)
+    encoded = [b"" if text is None else text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    present = np.packbits([text is not None for text in texts], bitorder="little")
+    buffers = [pyarrow.py_buffer(part) for part in (present, ends, b"".join(encoded))]
+    array = pyarrow.Array.from_buffers(pyarrow.large_string(), len(texts), buffers)
+    return array.cast(pyarrow.string() if kind is None else kind)
+
+
+def _bits(buffer: Any, start: int, number: int) -> BoolArray:
+    """Return so many bits of a buffer, from a place on, as truth values."""
+    packed = np.frombuffer(buffer or b"", np.uint8)
+    bits = np.unpackbits(packed, count=start + number, bitorder="little")
+    return bits[start:].astype(np.bool_)

@@ -110,14 +110,18 @@ def certainties(policy: Policy, budget: Budget) -> list[Certainty]:
     terms: dict[str, Any] = {budget.currency: budget.amount}
     if budget.power == 2:
         terms["delta"] = left_out(budget)
+    steps: float | None = None
+    # Known counts, or too many cells to compare.
+    with suppress(BlowfishError):
+        steps = most_steps(policy)
     certainty = []
     for prior in PRIORS:
         near = float(risk(prior, steps=1, **terms))
-        far = steps = None
-        # Known counts, or too many cells to compare.
-        with suppress(BlowfishError):
-            any_two = risk(prior, policy=policy, **terms)
-            far, steps = float(any_two), float(most_steps(policy))
+        far = None
+        if steps is not None:
+            # Counted once: all pairs of cells are compared for it.
+            apart = {"steps": steps} if math.isfinite(steps) else {"policy": policy}
+            far = float(risk(prior, **apart, **terms))
         certainty.append(Certainty(float(prior), near, far, steps))
     return certainty
 

@@ -6,6 +6,7 @@ of that name there. It is imported when it is typed: help and completion stay fa
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -219,7 +220,10 @@ for _name in ORDER:
 def run() -> None:
     """Run the ``blowfish`` command and end with its exit code; see ``exit_codes``."""
     COMPILER.alone = True
-    sys.exit(run_command(sys.argv[1:]))
+    code = run_command(sys.argv[1:])
+    # The interpreter would look for garbage among all that was imported, several times.
+    gc.freeze()
+    sys.exit(code)
 
 
 def run_command(words: Sequence[str]) -> int:

@@ -24,7 +24,6 @@ from blowfish_fast.advice.comparison import COVERED, OF_DISTRICTS, ON_MAPS, comp
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import KeyDomain, WideDomain
 from blowfish_fast.errors import (
-    BlowfishError,
     DataDependentError,
     InputError,
     nearest,
@@ -174,10 +173,15 @@ def choose_mechanism(
     return _predicted(facts, name, budget)
 
 
+def _key(facts: Facts, name: str, budget: Budget) -> str | None:
+    """Return what a prediction is kept under; None for mechanisms of others."""
+    own = name in (BEST, ON_QUERIES, *NAMES, *EVERY)
+    return key_of(facts.policy, facts.workload, budget, name) if own else None
+
+
 def _predicted(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
     """Return a mechanism with its predicted error, by memory where it was predicted."""
-    own = name in (BEST, ON_QUERIES, *NAMES, *EVERY)
-    key = key_of(facts.policy, facts.workload, budget, name) if own else None
+    key = _key(facts, name, budget)
     remembered = recall(key)
     if remembered is not None:
         # A strategy may have the name of a mechanism.
@@ -381,8 +385,9 @@ def choose_with_progress(
         A mechanism at its budget, and why it is used.
     """
     if job.budget is not None and job.records is None:
+        before = recall(_key(facts, job.mechanism or BEST, job.budget))
         little = (
-            is_little(facts.workload, facts.domain.size)
+            is_little(facts.workload, facts.domain.size, predicted=before is not None)
             and job.mechanism not in LONG_IN_PYTHON
         )
         if by_size and little:
@@ -396,7 +401,9 @@ def choose_with_progress(
         return choose_mechanism(facts, job, step)
 
 
-def is_little(workload: Workload, cells: int, times: int = 1) -> bool:
+def is_little(
+    workload: Workload, cells: int, times: int = 1, *, predicted: bool = False
+) -> bool:
     """Tell whether plain Python is done before the compiler would be ready.
 
     Parameters
@@ -407,6 +414,8 @@ def is_little(workload: Workload, cells: int, times: int = 1) -> bool:
         Cells of the domain.
     times : int
         How often it is predicted, side by side.
+    predicted : bool
+        Whether it was predicted before: ranges then only have to be answered.
 
     Returns
     -------
@@ -414,6 +423,7 @@ def is_little(workload: Workload, cells: int, times: int = 1) -> bool:
         Whether cells and ranges are few; more may be where nothing is compiled yet.
     """
     most, ranges = FEW if compiled_before("weight_sweeps") else SOME
+    ranges = SOME[1] if predicted else ranges
     many = times * workload.queries > ranges and not isinstance(workload, Identity)
     return times * cells <= most and not many
 
@@ -595,28 +605,6 @@ def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
             f"{float(others[0].amount or 0):.6g}."
         )
     return _with_prediction(best.mechanism, best.name, tuple(because))
-
-
-def drawn_error(release: Any, workload: Workload) -> float | None:
-    """Return the root mean square of the noise that was drawn; None if unknown.
-
-    Parameters
-    ----------
-    release : Release
-        A release whose noise is known.
-    workload : Workload
-        The queries.
-
-    Returns
-    -------
-    float or None
-        The error per query, in records.
-    """
-    try:
-        errors = release.standard_errors(workload)
-    except BlowfishError:
-        return None
-    return math.sqrt(float((errors**2).mean()))
 
 
 def memory_file() -> Path:

@@ -154,6 +154,29 @@ def test_a_table_side_by_side_counts_as_often_as_it_is_predicted(tmp_path, monke
     assert not mechanism_choice.is_little(asked, 1025)
 
 
+@pytest.mark.parametrize("predicted", [False, True])
+def test_ranges_that_were_predicted_before_are_answered_without(
+    predicted, empty_memory, monkeypatch
+):
+    chosen = []
+
+    def noted(facts, job):
+        chosen.append(COMPILER.wanted)
+        raise mechanism_choice.InputError("enough")
+
+    monkeypatch.setattr(mechanism_choice, "compiled_before", lambda module: True)
+    job = Job(domain=["40"], policy="line", workload="ranges:300", epsilon="1")
+    facts = read_facts(job)
+    if predicted:
+        mechanism_choice.choose_mechanism(facts, job)
+    for name in ("alone", "wanted"):
+        monkeypatch.setattr(COMPILER, name, True)
+    monkeypatch.setattr(mechanism_choice, "choose_mechanism", noted)
+    with pytest.raises(mechanism_choice.InputError):
+        mechanism_choice.choose_with_progress(facts, job, short=True)
+    assert chosen == [not predicted]
+
+
 def test_only_a_process_of_one_command_does_without(tmp_path):
     watch = CompilerWatch()
     watch.spare(True)

@@ -6,6 +6,7 @@ ends where the data would be read.
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from dataclasses import replace
@@ -29,10 +30,12 @@ from blowfish_fast.apps.cli.options import (
 from blowfish_fast.apps.cli.parsing.job import ON_QUERIES, Job
 from blowfish_fast.apps.cli.printing import remark, show, show_pairs
 from blowfish_fast.data.listed_items import written_item
+from blowfish_fast.errors import BlowfishError
 
 if TYPE_CHECKING:
     from blowfish_fast.apps.cli.mechanism_choice import MechanismChoice
     from blowfish_fast.apps.cli.release_job import Facts
+    from blowfish_fast.workloads import Workload
 
 MOST_CHECKED = 2**20
 """Queries up to which a report says what their intervals hold."""
@@ -205,7 +208,7 @@ def release_stated(
         choice = choice._replace(plan=(errors := release.errors()))
         report["errors"] = errors.by_ways().to_dict()
     report |= {
-        "drawn_error": mechanism_choice.drawn_error(release, facts.workload),
+        "drawn_error": _drawn_error(release, facts.workload),
         "request": request,
         "remaining": remaining,
         "files": written.files,
@@ -443,3 +446,12 @@ def _write_demo_data(*, overwrite: bool, as_json: bool) -> None:
         f"What it would mean:  blowfish release {job} --dry-run\n"
         f"Release:             blowfish release {job}"
     )
+
+
+def _drawn_error(release: Any, workload: Workload) -> float | None:
+    """Return the root mean square error of answers; None where it is not known."""
+    try:
+        errors = release.standard_errors(workload)
+    except BlowfishError:
+        return None
+    return math.sqrt(float((errors**2).mean()))

@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.data.axes import Axis
+from blowfish_fast.data.columns import plain_array
 from blowfish_fast.data.csv_files import (
     CsvTable,
     TextForm,
@@ -323,11 +322,11 @@ class RecordsFile(RecordSource):
         for batch in batches:
             columns = {}
             for at, column in enumerate(needed):
-                if np.asarray(batch.column(f"bad{at}")).any():
+                if batch.column(f"bad{at}").true_count:
                     bad.add(column)
                 values = batch.column(f"value{at}")
                 if column.kind not in (*NAMES, "whole"):
-                    values = values.to_numpy(zero_copy_only=False)
+                    values = plain_array(values)
                 columns[column.name] = values
             if not bad:
                 yield columns
