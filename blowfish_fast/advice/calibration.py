@@ -147,6 +147,9 @@ class Calibration:
         Costs are in epsilon (1) or in rho (2).
     mechanisms : sequence of str or class, optional
         What is weighed, as `compare` takes it; everything by default.
+    answers : Workload, optional
+        Queries over the same domain that an accuracy is about, where mechanisms measure
+        for others; by default those of `workload` itself.
 
     Examples
     --------
@@ -168,9 +171,11 @@ class Calibration:
         power: int = 1,
         *,
         mechanisms: Sequence[MechanismName] | None = None,
+        answers: Workload | None = None,
     ) -> None:
         self.policy, self.workload, self.power = policy, workload, power
-        self.queries = max(workload.queries, 1)
+        self.answers = workload if answers is None else answers
+        self.queries = max(self.answers.queries, 1)
         self._calibrated: list[_Calibrated] = []
         self._laws: list[tuple[dict[str, Any], ErrorLaw]] = []
         self._refused: list[Candidate] = []
@@ -358,7 +363,7 @@ class Calibration:
         many = self.policy.edge_count * self.queries > MOST_COEFFICIENTS
         if many and (named == "edges" or forest) and self._along_edges is not None:
             return self._along_edges
-        measurement, asked = mechanism._predictable(None)
+        measurement, asked = mechanism._predictable(self.answers)
         strategy, buckets = measurement.strategy, measurement.buckets
         form = asked.explicit_form(buckets)
         over = self.policy.unconstrained
@@ -442,10 +447,10 @@ class Calibration:
         where the edges have no closed form but are few enough to be followed.
         """
         free = self.policy.unconstrained
-        form = self.workload.explicit_form(Buckets.single_cells(free.domain.size))
+        form = self.answers.explicit_form(Buckets.single_cells(free.domain.size))
         cuts = cuts_by_query(free, form)
         if cuts is None:
-            covered = self.workload.queries * self.workload.mean_cells()
+            covered = self.answers.queries * self.answers.mean_cells()
             followed = int(covered * 2.0 * free.edge_count / free.domain.size)
             if followed > MOST_FOLLOWED:
                 raise SizeError(

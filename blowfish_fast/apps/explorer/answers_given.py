@@ -34,6 +34,13 @@ from .questions import Accuracy, QuantilesQuestion, Spending
 
 CONFIDENCE = 0.95
 """Of intervals, where the question states no beta."""
+READINGS_HOLD = {
+    "fresh": "",
+    "any": ", together with all else that is ever read from the same answer, however "
+    "the question was chosen",
+    "fixed": ", for a question that was not chosen by looking at earlier answers",
+}
+"""How a promise goes on about numbers that were read from a stored answer."""
 
 
 @dataclass(frozen=True)
@@ -276,22 +283,27 @@ def answer_read(
             raw = raw.reshape(shape)
             intervals = intervals.reshape(*shape, 2)
     who = _who(layout, cost)
-    chosen = (
-        "together with all else that is ever read from the same answer, however the "
-        "question was chosen"
-        if told["holds"] == "any"
-        else "for a question that was not chosen by looking at earlier answers"
-    )
+    chosen = READINGS_HOLD[told["holds"]]
+    if not chosen and cost.scope == "per_query":
+        chosen = " each"
     paid = "paid" in told
-    words = (
-        f"With {source.budget.words()}, for the rest of the price: the noise of an "
-        "earlier answer was lowered."
-        if paid
-        else "Free: it follows from an answer that was paid for."
-    )
+    words = "Free: it follows from an answer that was paid for."
+    if told["holds"] == "fresh":
+        budget = source.budget
+        words = (
+            f"With {budget.words()}: {layout.promise(budget)}. A broader answer was "
+            "bought for it, which later questions are read from."
+        )
+        if budget.power == 2:
+            words += f" {odds_sentence(budget)}"
+    elif paid:
+        words = (
+            f"With {source.budget.words()}, for the rest of the price: the noise of an "
+            "earlier answer was lowered."
+        )
     promise = (
         f"{who} within {cost.alpha:g} of the true ones{_counted(layout)}, but for a "
-        f"probability of {cost.beta:g}, {chosen}. {words}"
+        f"probability of {cost.beta:g}{chosen}. {words}"
     )
     return Answer(
         question=layout.plain,

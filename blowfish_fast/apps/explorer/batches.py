@@ -160,6 +160,9 @@ def _looked_up(
         if entry is None and request is None and not explorer.closed:
             waiting.reading = explorer._sufficient_reading(form, analyst)
         read_before = entry is not None and "read" in (entry.note or {})
+        if entry is None and request is None and explorer.table.broad:
+            # What was bought for it and not read yet is read from that, free.
+            read_before = explorer.broadening.begun(form) is not None
         if waiting.reading is None and not read_before:
             limited = entry is None
             waiting.plan = explorer.planner.plan(explorer.table, form, limited=limited)

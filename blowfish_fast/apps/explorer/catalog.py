@@ -645,6 +645,12 @@ class TableSpec(Model):
     or one's own and those that the curator published. That a price is 0 tells that
     something like it was asked before. The very same question has one answer for all.
     """
+    broad: float = Field(default=0.0, ge=0, le=4, allow_inf_nan=False)
+    """How much dearer a broader answer may be that is bought in place of a narrower
+    one, as a part of its price: .5 lets a question cost half more where all cells of
+    its attributes are measured instead, which later questions are read from. It is a
+    bet on what is asked later; 0 buys nothing broader.
+    """
 
     sample: SampleSpec | None = None
     """How the records were drawn from a population, where they are a sample: analysts

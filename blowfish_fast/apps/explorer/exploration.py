@@ -17,8 +17,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, cast, overload
 
 import numpy as np
 
@@ -64,6 +65,9 @@ from .remembered.explaining import explained
 from .remembered.refining import Refining, refusal
 from .same_question import canonical, in_asked_order, request_name
 from .truncation import LOSS, loss_name, plain_loss, true_losses
+
+if TYPE_CHECKING:
+    from .remembered.broader import Broadening, BroaderAnswer
 
 MOST_AT_ONCE = 1000
 """Charges that are read together where several tables share a ledger."""
@@ -181,6 +185,13 @@ class Explorer:
         self.refining = Refining(self, self._past)
         """Makes stored answers finer."""
         self._labels = ContentLabels(self.engine, self.ledger.path)
+
+    @cached_property
+    def broadening(self) -> Broadening:
+        """Buys broader answers, where the table's description lets it."""
+        from .remembered.broader import Broadening
+
+        return Broadening(self, self._past)
 
     def _check_columns(self, table: TableSpec) -> None:
         """Hold the description against the columns, once the database is there."""
@@ -367,12 +378,16 @@ class Explorer:
             The chosen mechanism, the currency and the cost (0 for an answer that is
             stored, or read from stored ones), what remains now and afterwards, why it
             was chosen, what the same accuracy costs without policies, and every
-            candidate. "how" is "stored", "read", "refine", "public" or "fresh"; "known"
-            says within which alpha stored answers tell these numbers already, free, and
-            since when; "price_alone" is what the answer costs without them, and
-            "price_missing" what the rest costs where one of them is made finer; None,
-            with the reason as "not_finer", where none is. "accuracy" is what is
-            promised of the numbers, in the words that the answer will have.
+            candidate. "how" is "stored", "read", "refine", "broad", "public" or
+            "fresh"; "known" says within which alpha stored answers tell these numbers
+            already, free, and since when; "price_alone" is what the answer costs
+            without them, and "price_missing" what the rest costs where one of them is
+            made finer; None, with the reason as "not_finer", where none is. "broad" is
+            the broader question that would tell these numbers, what it costs, whether
+            it is bought, and within which alpha each of its bins is known afterwards,
+            free ("bins_within"); None where the table's `broad` is 0, or none tells
+            them. "accuracy" is what is promised of the numbers, in the words that the
+            answer will have.
         """
         return explained(self, read_question(question), analyst)
 
@@ -663,18 +678,24 @@ class Explorer:
     def _outcome_of_past(
         self, asked: Question, form: Question, name: str, analyst: str | None
     ) -> Answer | FailedAnswer | None:
-        """Answer from stored answers, or from one that is made finer; None if neither.
+        """Answer from stored answers, a finer or a broader one; None for a fresh one.
 
         What is cheaper follows from the public transcript.
         """
         reading = self._sufficient_reading(form, analyst)
         if reading is not None:
             return self._answer_from_past(reading, asked, name, analyst)
-        if self.table.snapshot is None:
+        if self.table.snapshot is None and not self.table.broad:
             return None
         plan = self.planner.plan(self.table, form)
         finer = None if plan.free else self.refining.plan(form, analyst)
-        if finer is None or finer.cost >= plan.cost:
+        cheaper = finer is not None and finer.cost < plan.cost
+        if self.table.broad and not plan.free:
+            price = finer.cost if finer is not None and cheaper else plan.cost
+            broad = self.broadening.plan(form, price, analyst)
+            if broad is not None:
+                return self._outcome_of_broad(broad, plan, asked, analyst)
+        if finer is None or not cheaper:
             return None
         try:
             reading = self.refining.buy(finer, plan.layout, analyst)
@@ -689,6 +710,19 @@ class Explorer:
             # Somebody made it finer just now: what is missing has another price.
             return self.outcome(asked, analyst=analyst)
         paid = {"paid": finer.name}
+        return self._answer_from_past(reading, asked, name, analyst, paid)
+
+    def _outcome_of_broad(
+        self, broad: BroaderAnswer, plan: Plan, asked: Question, analyst: str | None
+    ) -> Answer | FailedAnswer | None:
+        """Buy a broader answer and read a question from it: Lemma PA10."""
+        try:
+            reading = self.broadening.buy(broad, plan.layout, analyst)
+        except FailedDrawError:
+            charged = self.ledger.entry(broad.name)
+            assert charged is not None, "a failed draw without a charge"
+            return FailedAnswer(broad.name, charged.budget, broad.charged is not None)
+        name, paid = request_name(plan.layout.question), {"paid": broad.name}
         return self._answer_from_past(reading, asked, name, analyst, paid)
 
     def _answer_from_past(

@@ -37,7 +37,6 @@ from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.data.axes import MISSING
 from blowfish_fast.errors import BlowfishError, IntervalError
-from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.workloads import Linear
 
@@ -54,7 +53,7 @@ from .questions import (
 from .registered.registrations import NAME, NOTHING, Registered, Registrations
 from .same_question import canonical
 
-RULE = 3
+RULE = 4
 """Which rule an answer was read by; the log keeps it beside the numbers."""
 MOST_TRIED = 16
 """Sources that are held against one question: those that cost most come first."""
@@ -112,17 +111,19 @@ class KnownAnswer(NamedTuple):
         How far each may be off.
     source : Entry
         The charge of the answer that was read.
-    holds : {"any", "fixed"}
-        Whether half-widths hold however the question was chosen.
-    by : {"sum", "noise"}
-        Whether they follow from what was promised, or from the noise.
+    holds : {"fresh", "any", "fixed"}
+        Whether half-widths hold however the question was chosen; "fresh" where the
+        noise was drawn after it.
+    by : {"sum", "noise", "price"}
+        Whether they follow from what was promised, from the noise, or from what was
+        paid for this very question.
     """
 
     values: FloatArray
     half_widths: FloatArray
     source: Entry
     holds: Holds
-    by: Literal["sum", "noise"]
+    by: Literal["sum", "noise", "price"]
 
     @property
     def alpha(self) -> float:
@@ -312,6 +313,39 @@ def log_family(layout: Layout) -> float:
     return total
 
 
+def any_share(
+    layout: Layout, place: int, level: int | None, registered: Registered
+) -> float:
+    """Return how much less than beta any one question may miss with, as a logarithm.
+
+    Parameters
+    ----------
+    layout : Layout
+        The bins of the source.
+    place : int
+        Which of the sources that may be read this is, from 1 on.
+    level : int or None
+        How far its noise was lowered; None where it never can be.
+    registered : Registered
+        What was stated before its first noise.
+
+    Returns
+    -------
+    float
+        What the number of questions, places, levels and other parts of beta come to.
+    """
+    spent = log_family(layout) + _shared_by(place, level)
+    if registered.questions:
+        spent -= math.log1p(-REGISTERED_SHARE)
+    return spent if level is None else spent - math.log1p(-OWN_SHARE)
+
+
+def _shared_by(place: int, level: int | None) -> float:
+    """Return the part of a place and a level, as a logarithm: Lemmas PA3, PA8."""
+    at = math.log(place) + math.log(place + 1)
+    return at if level is None else at + math.log((level + 1) * (level + 2))
+
+
 @dataclass(frozen=True)
 class PastRelease:
     """A source: a stored release and its bins.
@@ -350,9 +384,7 @@ class PastRelease:
         rows = rows_over(self.layout, asked)
         if rows is None:
             return None
-        release = self.release
-        linear = release.estimate if release.unfitted is None else release.unfitted
-        values = rows @ np.asarray(linear, dtype=np.float64).reshape(-1)
+        values = self.linear(rows)
         readings = []
         stated = self.layout.question.cost
         terms = self._terms(rows, cost)
@@ -369,6 +401,24 @@ class PastRelease:
                 KnownAnswer(values, half_widths, self.entry, holds, "noise")
             )
         return min(readings, key=lambda reading: reading.alpha, default=None)
+
+    def linear(self, rows: FloatArray) -> FloatArray:
+        """Return the answers of rows, which are linear in the noise.
+
+        Parameters
+        ----------
+        rows : (queries, bins) float64
+            What `rows_over` returned for this source.
+
+        Returns
+        -------
+        (queries,) float64
+            Estimates before any fit.
+        """
+        release = self.release
+        linear = release.estimate if release.unfitted is None else release.unfitted
+        values: FloatArray = rows @ np.asarray(linear, dtype=np.float64).reshape(-1)
+        return values
 
     def _terms(self, rows: FloatArray, cost: Accuracy) -> IntArray | None:
         """Return of how many promised numbers queries are sums, where that counts."""
@@ -389,9 +439,7 @@ class PastRelease:
     ) -> FloatArray | None:
         """Return half-widths by the law of the noise, or None: Lemmas PA3, PA5, PA8."""
         if self._may_be_chosen(cost):
-            spent = log_family(self.layout) + self._shared(place)
-            if self.level is not None:
-                spent -= math.log1p(-OWN_SHARE)
+            spent = any_share(self.layout, place, self.level, self.registered)
             if bins in self.registered.questions:
                 # One of those that were stated before the noise: Lemma PA9.
                 stated = math.log(self.registered.numbers) - math.log(REGISTERED_SHARE)
@@ -425,8 +473,7 @@ class PastRelease:
 
     def _levels(self, place: int) -> float:
         """Return how much less than beta it may miss with at its level, as a log."""
-        at, level = math.log(place) + math.log(place + 1), self.level
-        return at if level is None else at + math.log((level + 1) * (level + 2))
+        return _shared_by(place, self.level)
 
     def _widths(
         self, rows: FloatArray, cost: Accuracy, spent: float
@@ -439,7 +486,7 @@ class PastRelease:
         try:
             if not self.release.holds_truth(workload).all():
                 return None
-            return noise_half_widths(self.release._spread(workload), miss)
+            return self.release._half_widths(workload, miss)
         except IntervalError:
             return None
 
@@ -581,6 +628,27 @@ class PastAnswers:
         if table.share == "published":
             return [pair for pair in placed if pair[0].request in told | hers]
         return placed
+
+    def next_place(self, table: TableSpec, analyst: str | None) -> int:
+        """Return the place that the next charge of somebody will have; `readable`.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table; its `share` says whose answers may be read.
+        analyst : str or None
+            Who asks.
+
+        Returns
+        -------
+        int
+            One more than the charges that were paid so far.
+        """
+        self.readable(table, analyst)
+        with self._lock:
+            listed = self._lists[analyst if table.share == "own" else False]
+            paid = sum(1 for entry in listed.entries if entry.budget.amount)
+            return listed.skipped + paid + 1
 
     def _look_again(
         self, listed: _Listed, analyst: str | None, *, everybody: bool

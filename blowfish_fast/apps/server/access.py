@@ -411,6 +411,30 @@ class Visit(NamedTuple):
             planner.remember(table, question, *result)
         return result
 
+    async def broader(
+        self, table: TableSpec, question: Question, request: Request
+    ) -> None:
+        """Have the broader question that may be bought worked out beside; remembered.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table; where its `broad` is 0, there is nothing to work out.
+        question : Question
+            The question with its cost.
+        request : Request
+            While its client waits, the work goes on.
+        """
+        if not table.broad:
+            return
+        explorer, form = self.explorer(table.name), canonical(table, question)
+        effort = await run_in_threadpool(explorer.broadening.effort, form)
+        if effort == "small":
+            return
+        task = PriceTask.of("broad", explorer.planner, table, form)
+        cheapest = await self.worked_out(task, request, quick=effort == "middling")
+        explorer.broadening.remember(form, cheapest)
+
     async def worked_out(
         self, task: PriceTask, request: Request, *, quick: bool = False
     ) -> Any:

@@ -206,6 +206,7 @@ async def explain(
     asked = asking.question
     explorer = visit.explorer(asked.table)
     await visit.beside("price", explorer.table, asked, connection)
+    await visit.broader(explorer.table, asked, connection)
     return await run_in_threadpool(explorer.explain, asked, visit.payer)
 
 
@@ -278,6 +279,7 @@ async def ask(asking: Asking, visit: Person, connection: HttpRequest) -> Respons
         # What cannot be priced is refused below, where refusals are counted. From
         # there on the question is answered, whether or not its client still waits.
         await visit.beside("price", explorer.table, asking.question, connection)
+        await visit.broader(explorer.table, asking.question, connection)
     return await run_in_threadpool(_ask, asking, visit)
 
 

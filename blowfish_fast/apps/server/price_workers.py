@@ -34,6 +34,7 @@ from blowfish_fast.apps.explorer.all_tables import predict_tables
 from blowfish_fast.apps.explorer.catalog import TableSpec, as_table
 from blowfish_fast.apps.explorer.planning import Planner, rehearse
 from blowfish_fast.apps.explorer.questions import Question, read_question
+from blowfish_fast.apps.explorer.remembered.broader import cheapest_broader
 from blowfish_fast.errors import BlowfishError
 
 WORKERS = 2
@@ -51,7 +52,7 @@ PLANNERS = 16
 CLIENT_WENT = 499
 """The status of a request whose client has hung up: nobody receives it."""
 
-Wanted = Literal["price", "plan", "accuracy", "trade_off", "all_tables"]
+Wanted = Literal["price", "plan", "accuracy", "trade_off", "all_tables", "broad"]
 
 
 class PriceTask(NamedTuple):
@@ -59,8 +60,9 @@ class PriceTask(NamedTuple):
 
     Attributes
     ----------
-    wanted : {"price", "plan", "accuracy", "trade_off", "all_tables"}
-        What is worked out. A plan is a price that nobody compares with others.
+    wanted : {"price", "plan", "accuracy", "trade_off", "all_tables", "broad"}
+        What is worked out. A plan is a price that nobody compares with others; broad is
+        the cheapest broader question, at its price.
     table : dict
         The description of the table.
     question : dict
@@ -94,7 +96,7 @@ class PriceTask(NamedTuple):
 
         Parameters
         ----------
-        wanted : {"price", "plan", "accuracy", "trade_off", "all_tables"}
+        wanted : {"price", "plan", "accuracy", "trade_off", "all_tables", "broad"}
             The method.
         planner : Planner
             Its currency and its samples are taken over.
@@ -125,6 +127,8 @@ class PriceTask(NamedTuple):
             return planner.accuracy(table, asked, **self.options)
         if self.wanted == "trade_off":
             return list(planner.trade_off(table, asked, **self.options))
+        if self.wanted == "broad":
+            return cheapest_broader(planner, table, asked)
         plan = planner.plan(table, asked, **self.options)
         compared = self.wanted == "price" and not self.options
         return plan, planner.without_policies(table, asked) if compared else None

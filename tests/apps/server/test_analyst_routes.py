@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from blowfish_fast.apps.explorer.catalog import EXTRAS, TableSpec
 from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.server.analyst_routes import describe_attribute
 from blowfish_fast.apps.server.keys import CURATOR
+from blowfish_fast.apps.server.price_workers import PriceWorkers, answer_task
 from blowfish_fast.errors import PolicyError
 
 from .serving import AGES, SECRET_VALUE, TOTALS, make_workspace, running, serving
@@ -380,3 +382,34 @@ def test_a_better_accuracy_pays_for_the_rest_over_http(tmp_path):
         # A database that tells no version of its content has no such price.
         current = curator.post("/api/explain", json=asking(AGES)).json()
         assert "no frozen snapshot" in current["not_finer"]
+
+
+def test_a_broader_answer_is_priced_beside_and_bought_over_http(tmp_path, monkeypatch):
+    """What the page is told of it is what is charged, and a worker has found it."""
+    wanted = []
+
+    async def at_once(_workers, task, _who, _gone, *, quick=False):
+        wanted.append((task.wanted, quick))
+        _, result = answer_task(task, OrderedDict())
+        return result
+
+    monkeypatch.setattr(PriceWorkers, "run", at_once)
+    with serving(tmp_path) as served, served.client(CURATOR) as curator:
+        workspace = served.workspace
+        frozen = {**workspace.explorer("people").table.to_dict(), "name": "frozen"}
+        rule = {"kind": "threshold", "theta": 1}
+        frozen |= {"source": "others", "broad": 0.5, "policies": {"age": rule}}
+        frozen["attributes"][0] |= {"missing": "cell", "extras_joined": "end"}
+        workspace.add_table(frozen, epsilon=5)
+        question = asking({**AGES, "table": "frozen"})
+        told = curator.post("/api/explain", json=question).json()
+        assert (told["how"], told["broad"]["bought"]) == ("broad", True)
+        assert "are bought" in told["why"]
+        answer = curator.post("/api/ask", json=question).json()
+        assert (answer["epsilon"], answer["holds"]) == (told["cost"], "fresh")
+        rows = curator.get("/api/history", params={"table": "frozen"}).json()
+        assert rows[-1]["paid"] == rows[0]["request"] == answer["sources"][0]
+        assert rows[0]["cost"] == told["cost"]
+        assert rows[0]["question"]["kind"] == told["broad"]["question"]["kind"]
+    # What was worked out once is remembered.
+    assert [task for task, _ in wanted].count("broad") == 1

@@ -48,6 +48,9 @@ def explained(explorer: Any, asked: Question, analyst: str | None) -> dict[str, 
         cost, how = Fraction(0), "stored" if stored else "read"
     elif missing is not None and missing < plan.cost:
         cost, how = missing, "refine"
+    broad: dict[str, Any] | None = None
+    if explorer.table.broad and earlier is None and not (reads or plan.free):
+        broad, cost, how = _broadened(explorer, plan, cost, how, analyst)
     without = explorer.planner.without_policies(explorer.table, plan.layout.question)
     return {
         "mechanism": plan.mechanism.name,
@@ -58,12 +61,13 @@ def explained(explorer: Any, asked: Question, analyst: str | None) -> dict[str, 
         "remaining": float(remaining),
         "remaining_after": float(remaining - cost) if cost <= remaining else None,
         "affordable": cost <= remaining,
-        "why": _why(plan, how),
+        "why": _why(plan, how, broad),
         "how": how,
         "known": None if reading is None else _told(reading),
         "price_alone": float(plan.cost),
         "price_missing": None if missing is None else float(missing),
         "not_finer": None if finer else refusal(explorer),
+        "broad": broad,
         "accuracy": None if plan.free else accuracy_words(plan.layout),
         "without_policy": None if without is None else float(without),
         "gain": gain_words(plan, without),
@@ -72,6 +76,22 @@ def explained(explorer: Any, asked: Question, analyst: str | None) -> dict[str, 
         "queries": 1 if lists else _numbers_of(plan),
         "policy": plan.layout.policy_words,
     }
+
+
+def _broadened(
+    explorer: Any, plan: Plan, cost: Fraction, how: str, analyst: str | None
+) -> tuple[dict[str, Any] | None, Fraction, str]:
+    """Return what is said of a broader question, and cost and how with it."""
+    form = plan.layout.question
+    broadening = explorer.broadening
+    bought = broadening.plan(form, cost, analyst)
+    broader = broadening.cheapest(form) if bought is None else bought.broader
+    if broader is None:
+        return None, cost, how
+    if bought is not None:
+        cost, how = bought.cost, "broad"
+    offer = broadening.offer(broader, form.cost, analyst, bought=bought is not None)
+    return offer, cost, how
 
 
 def _told(reading: KnownAnswer) -> dict[str, Any]:
@@ -96,7 +116,7 @@ def _numbers_of(plan: Plan) -> int:
     return plan.workload.queries // (2 if plan.work.amounts else 1)
 
 
-def _why(plan: Plan, how: str) -> str:
+def _why(plan: Plan, how: str, broad: dict[str, Any] | None) -> str:
     led = getattr(plan.layout.question.cost, "chosen", True)
     rest = "even if they led" if led else "as by your word they did not lead"
     if how == "read":
@@ -108,6 +128,13 @@ def _why(plan: Plan, how: str) -> str:
         return (
             "the noise of an earlier answer is lowered for the rest of the price until "
             f"it tells these numbers, {rest} to the question"
+        )
+    if how == "broad" and broad is not None:
+        alone = f"{plan.mechanism.budget.currency} {float(plan.cost):.4g}"
+        return (
+            f"{broad['what']} are bought, and these numbers are read from them; alone "
+            f"they cost {alone}. Later questions about the same bins are then read, or "
+            "made finer"
         )
     if how == "stored":
         return "this very question was answered before; the answer is kept"
