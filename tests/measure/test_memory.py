@@ -272,6 +272,26 @@ def test_a_bucket_for_every_cell_of_a_long_line_is_declared(
     assert most <= made.memory_needed() <= 1.7 * most
 
 
+@linux
+@pytest.mark.parametrize("shape", [(256, 256), (32, 32, 64), (8, 16, 16, 32)])
+def test_a_box_for_every_cell_on_both_levels_of_a_grid_is_declared(shape):
+    def grid_on(shape):
+        grid = bf.Domain(shape)
+        boxes = bf.workloads.Rectangles.random(grid, 3, rng=1)
+        policy = bf.policies.AddRemove(grid)
+        return bf.AdaptiveGrid(policy, boxes, epsilon=40, records=10**9)
+
+    few = shape[:1] + (2,) * (len(shape) - 1)
+    grid_on(few).release(np.full(few, 30), rng=1)  # loads kernels
+    made, counts = grid_on(shape), np.random.default_rng(1).poisson(30, shape)
+    tracemalloc.start()
+    release = made.release(counts, rng=1)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert release.details["buckets"] == counts.size
+    assert most <= made.memory_needed() <= 1.5 * most
+
+
 def test_long_lines_are_declared_by_what_is_asked():
     assert large_dawa(2**26).memory_needed() <= 10 * 2**30 + 2**20
     assert large_dawa(2**28).memory_needed() <= 40 * 2**30 + 2**20

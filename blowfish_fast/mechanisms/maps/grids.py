@@ -47,6 +47,11 @@ COARSE_BOX = 16.0 * 20.0
 FINE_BOX = 2.5
 """The same for a box of the finer grids."""
 
+# Where every cell is a box of both levels, 2^22 cells of a map took 338 bytes each.
+# Corners of boxes have a column for each attribute: the third took 64 bytes more, and
+# the fourth 81.
+AXIS_BYTES = 96
+
 
 class UniformGrid(Mechanism):
     """Release a map by a uniform grid whose boxes are sized to the number of records.
@@ -175,7 +180,7 @@ class AdaptiveGrid(Mechanism):
 
     name = "adaptive_grid"
     reads_workload = False
-    cell_bytes = 768
+    cell_bytes = 448
     example_case = Example(partial(stepped, steps=3, height=40), {"fewest_parts": 2})
 
     def __init__(
@@ -212,21 +217,37 @@ class AdaptiveGrid(Mechanism):
             COARSE_BOX,
             least=self.fewest_parts,
         )
-        coarse = cut_level(whole, whole.leaves, parts)
-        levels, held = [], np.array([records])
-        if parts.max() > 1:
-            # The whole as one box would be counted twice: its records are known.
-            first = measure_leaves(private, coarse, private.remaining * self.share)
-            noisy = first.strategy.infer(first.noisy, first.scales)
-            levels, held = [first], noisy[coarse.placed.numbers[coarse.tree.leaves]]
-        fine = self._fine(private, coarse.tree, held)
-        levels.append(measure_leaves(private, fine, private.remaining))
+        levels, coarse, held = self._coarse(private, whole, parts, records)
+        placed = self._fine(private, coarse, held).placed
+        # On large maps the trees of boxes are half of all that a release would hold.
+        del coarse, held
+        strategy, buckets = leaves_alone(placed), placed.buckets
+        del placed
+        counted = private.coarsened(buckets)
+        levels.append(counted.measure(strategy, budget=private.remaining))
+        del counted, strategy
         both = joined_levels(bought, levels)
-        boxes = fine.placed.buckets.count
+        boxes = buckets.count
         details = {"parts": parts[0], "buckets": boxes, "records": records}
         clamp = partial(halved_non_negative, domain=self.domain)
         fit = None if self.fit is None else clamp
         return Outcome.of(both, details, measurements=[*bought, *levels], fit=fit)
+
+    def _bytes_per_cell(self) -> int:
+        return self.cell_bytes + AXIS_BYTES * max(self.domain.ndim - 2, 0)
+
+    def _coarse(
+        self, private: Handle, whole: BoxTree, parts: IntArray, records: float
+    ) -> tuple[list[Measurement], BoxTree, FloatArray]:
+        """Measure the coarse grid; return its boxes, and what each seems to hold."""
+        level = cut_level(whole, whole.leaves, parts)
+        if parts.max() == 1:
+            # The whole as one box would be counted twice: its records are known.
+            return [], level.tree, np.array([records])
+        first = measure_leaves(private, level, private.remaining * self.share)
+        noisy = first.strategy.infer(first.noisy, first.scales)
+        held = noisy[level.placed.numbers[level.tree.leaves]]
+        return [first], level.tree, held
 
     def _fine(self, private: Handle, coarse: BoxTree, held: FloatArray) -> GridLevel:
         """Refine the boxes by their noisy counts, which are public by now."""
@@ -276,6 +297,13 @@ def cut_level(tree: BoxTree, boxes: IntArray, parts: IntArray) -> GridLevel:
     return GridLevel(below, below.arranged(tuple(tree.highs[0].tolist())))
 
 
+def leaves_alone(placed: BoxTreeLayout) -> TreeStrategy:
+    """Return what measures the boxes at the bottom of a tree and nothing else."""
+    weights = np.zeros(placed.parents.size)
+    weights[: placed.buckets.count] = 1.0
+    return TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
+
+
 def measure_leaves(private: Handle, level: GridLevel, budget: Budget) -> Measurement:
     """Measure the boxes at the bottom and nothing else.
 
@@ -293,11 +321,8 @@ def measure_leaves(private: Handle, level: GridLevel, budget: Budget) -> Measure
     Measurement
         The noisy counts.
     """
-    placed = level.placed
-    weights = np.zeros(placed.parents.size)
-    weights[: placed.buckets.count] = 1.0
-    strategy = TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
-    return private.coarsened(placed.buckets).measure(strategy, budget=budget)
+    counted = private.coarsened(level.placed.buckets)
+    return counted.measure(leaves_alone(level.placed), budget=budget)
 
 
 def joined_levels(bought: list[Measurement], levels: list[Measurement]) -> Measurement:
@@ -320,13 +345,14 @@ def joined_levels(bought: list[Measurement], levels: list[Measurement]) -> Measu
         return finest
     assert isinstance(finest.strategy, TreeStrategy)
     tree = finest.strategy.tree
-    parents = tree.row_parents
     # All levels visit the boxes of the first in one order: the children of the whole,
-    # from left to right.
-    below = np.flatnonzero(parents == tree.nodes - 1)
-    below = below[np.argsort(tree.by_row(tree.starts)[below])]
-    first = np.append(below, tree.nodes - 1)
+    # which are numbered from left to right.
+    numbers = tree.by_row(np.arange(tree.nodes))
+    begin, end = tree.first_child[-2:]
+    below = np.flatnonzero((numbers >= begin) & (numbers < end))
+    first = np.append(below[np.argsort(numbers[below])], tree.nodes - 1)
+    del numbers, below
     layers = [Layer(finest, np.arange(tree.nodes))]
     layers += [Layer(measurement, first) for measurement in coarser]
     layers += [Layer(measurement, first[-1:]) for measurement in bought]
-    return one_measurement(parents, finest.buckets, layers)
+    return one_measurement(tree, finest.buckets, layers)

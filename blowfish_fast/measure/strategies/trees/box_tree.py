@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from blowfish_fast.measure.noise import Scales, rates_at_common_unit
 from blowfish_fast.policies import Policy
 
 from .tree import TreeStrategy
+
+if TYPE_CHECKING:
+    from blowfish_fast.kernels.tree.shape import Tree
 
 PRUNED_BELOW = 5.0
 """Boxes with fewer records than this many noise scales of a cell are taken as even."""
@@ -328,7 +331,7 @@ class Layer(NamedTuple):
 
 
 def one_measurement(
-    parents: IntArray, buckets: Buckets, layers: Sequence[Layer]
+    tree: Tree, buckets: Buckets, layers: Sequence[Layer]
 ) -> Measurement:
     """Return several measurements of the nodes of one tree as a single one.
 
@@ -336,8 +339,8 @@ def one_measurement(
 
     Parameters
     ----------
-    parents : ndarray of int64, shape (nodes,)
-        The tree, as ``kernels.tree_of_parents`` takes it.
+    tree : Tree
+        The shape; it may be that of a layer, and is not copied.
     buckets : Buckets
         Its leaves.
     layers : Sequence[Layer]
@@ -351,9 +354,9 @@ def one_measurement(
     unit, rescaled = rates_at_common_unit(
         [layer.measurement.scales for layer in layers]
     )
-    rates = np.zeros(parents.size, dtype=np.int64)
-    exact = np.zeros(parents.size, dtype=np.bool_)
-    noisy = np.zeros(parents.size, dtype=np.int64)
+    rates = np.zeros(tree.nodes, dtype=np.int64)
+    exact = np.zeros(tree.nodes, dtype=np.bool_)
+    noisy = np.zeros(tree.nodes, dtype=np.int64)
     for (measurement, nodes), in_units in zip(layers, rescaled, strict=True):
         scales = measurement.scales
         here, sure = nodes[scales.measured], nodes[scales.exact]
@@ -364,7 +367,7 @@ def one_measurement(
         noisy[sure] = measurement.noisy[scales.exact]
     rates[exact] = 0
     weights = rates / max(int(rates.max(initial=0)), 1)
-    strategy = TreeStrategy(kernels.tree_of_parents(parents), weights)
+    strategy = TreeStrategy(tree, weights)
     power = layers[0].measurement.scales.power
     law = strategy.with_noise(Scales(rates, unit, exact, power))
     return Measurement(law, noisy, buckets)

@@ -113,7 +113,7 @@ def test_layers_are_fitted_together(generator):
         Buckets(np.array([0, 2, 4])),
     )
     both = one_measurement(
-        parents,
+        fine.strategy.tree,
         buckets,
         [Layer(fine, np.arange(7)), Layer(coarse, np.array([4, 5, 6]))],
     )
@@ -135,4 +135,4 @@ def test_a_node_is_measured_once():
         Buckets(np.array([0, 1])),
     )
     with pytest.raises(AssertionError, match="twice"):
-        one_measurement(np.array([-1]), one.buckets, [Layer(one, np.array([0]))] * 2)
+        one_measurement(one.strategy.tree, one.buckets, [Layer(one, np.array([0]))] * 2)
