@@ -71,6 +71,7 @@ def figures() -> dict[str, str]:
         **_cells_figures(),
         **_tables_figures(),
         **_spikes_figures(),
+        **_moves_figures(),
         **_places_figures(),
     }
 
@@ -440,6 +441,30 @@ def _spikes_figures() -> dict[str, str]:
             ],
         ),
     }
+
+
+def _moves_figures() -> dict[str, str]:
+    """Return errors of single cells under short moves, over `OrderedHierarchical`."""
+    rows = _rows(CELLS / "short_moves.csv")
+    lines = []
+    for theta in sorted({int(row["theta"]) for row in rows}):
+        some = [row for row in rows if int(row["theta"]) == theta]
+        line = [str(theta)]
+        for name in ("transformed", "dawa"):
+            for kind in ("", "_rms"):
+                over = [
+                    float(row[name + kind]) / float(row["ordered" + kind])
+                    for row in some
+                ]
+                logs = [math.log(ratio) for ratio in over]
+                error = statistics.pstdev(logs) / math.sqrt(len(logs))
+                line.append(
+                    f"{_mean(over):.2f} ({error:.2f}), {min(over):.2f} to "
+                    f"{max(over):.2f}"
+                )
+        lines.append(tuple(line))
+    heads = ("`Transformed`", "its root mean square", "`Dawa`", "its root mean square")
+    return {"moves.table": _table(("moves of at most", *heads), lines)}
 
 
 NEIGHBOURS = {

@@ -23,6 +23,7 @@ python -m experiments runs --data FOLDER            docs/data/cells/runs.csv
 python -m experiments spikes --data FOLDER          docs/data/cells/spikes.csv
 python -m experiments geography                     docs/data/places/geography.csv
 python -m experiments spikes-time                   docs/data/cells/spikes_time.csv
+python -m experiments short-moves                   docs/data/cells/short_moves.csv
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
 from .series_variance import series_report
 from .sharp_widths import sharpness_report
+from .short_moves import write_moves
 from .siblings import sibling_report
 from .survey_rivals import MOST_SECONDS, rival_report
 from .survey_tables import survey_report
@@ -63,7 +65,7 @@ SHARPNESS, SIBLINGS, WEAKER = "sharpness", "siblings", "weaker"
 SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
 CENSUS, PRIOR = "census", "prior"
 WIDE_COVERAGE, CLUSTERED, RUNS = "wide-coverage", "clustered", "runs"
-SPIKES, SPIKES_TIME = "spikes", "spikes-time"
+SPIKES, SPIKES_TIME, SHORT_MOVES = "spikes", "spikes-time", "short-moves"
 GEOGRAPHY = "geography"
 REFUSED = 2
 
@@ -79,7 +81,8 @@ def reproduce(
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
             '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen", '
-            '"census", "prior", "runs", "spikes", "spikes-time", "geography".',
+            '"census", "prior", "runs", "spikes", "spikes-time", "geography", '
+            '"short-moves".',
             show_default=False,
         ),
     ],
@@ -199,6 +202,10 @@ def reproduce(
     if name == SPIKES:
         for tested in write_spikes(data, trials or 8):
             show(str(tested))
+        return
+    if name == SHORT_MOVES:
+        for moved in write_moves(trials or 4):
+            show(str(moved))
         return
     if name == SPIKES_TIME:
         for timed in write_times(trials or 8):

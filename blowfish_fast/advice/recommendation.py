@@ -50,6 +50,13 @@ SHORT_ON_LONG_LINES = 24
 SHORT_FOR_CELLS = 64
 """The same where single cells are asked."""
 
+SHORT_CELLS_REASON = (
+    "cells that are alike are merged, and groups measured by what short moves leave"
+)
+BLOCKS_REASON = (
+    "running totals of blocks as long as a move, and a small tree inside each"
+)
+
 CLOSE = 1.05
 """Gaussian noise goes first where it is better by more than this."""
 
@@ -407,9 +414,11 @@ def _advised(policy: Policy, workload: Workload) -> TableEntry:
     many = SHORT if policy.domain.size < FEWEST_CELLS else SHORT_ON_LONG_LINES
     many = SHORT_FOR_CELLS if cells else many
     apart = free.components().labels is not None
-    if apart or many * longest < policy.domain.size:
-        why = "running totals of blocks as long as a move, and a small tree inside each"
-        return choice(OrderedHierarchical, why)
+    short = many * longest < policy.domain.size
+    if short and cells and not apart:
+        return choice(Transformed, SHORT_CELLS_REASON)
+    if apart or short:
+        return choice(OrderedHierarchical, BLOCKS_REASON)
     return choice(Dawa, "cells that are alike are merged before they are measured")
 
 
@@ -417,6 +426,8 @@ def _with_true_intervals(advised: TableEntry) -> TableEntry:
     """Return what to use where intervals must hold the truth (docs/accuracy.md)."""
     if advised.kind in UNBIASED:
         return advised
+    if advised.reason == SHORT_CELLS_REASON:
+        return advised._replace(kind=OrderedHierarchical, reason=BLOCKS_REASON)
     line = advised.policy.domain.ndim == 1
     if line and not isinstance(advised.workload, Identity):
         why = "its intervals hold the truth of each range, narrower than certified ones"

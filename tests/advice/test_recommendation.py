@@ -10,6 +10,11 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.advice.typical_error import (
+    geometric_mean,
+    reference_shapes,
+    typical_errors,
+)
 from blowfish_fast.errors import InputError, PolicyError
 
 LINE = bf.Domain(256)
@@ -38,7 +43,7 @@ RING = bf.policies.Graph(LINE, [[i, (i + 1) % 256] for i in range(256)])
         (bf.policies.Line(LINE), RANGES, "ordered"),
         (bf.policies.Threshold(LINE, theta=8), RANGES, "ordered_hierarchical"),
         (bf.policies.Threshold(LINE, theta=8), CELLS, "dawa"),
-        (bf.policies.Threshold(LINE, theta=3), CELLS, "ordered_hierarchical"),
+        (bf.policies.Threshold(LINE, theta=3), CELLS, "transformed"),
         (bf.policies.Threshold(LINE, theta=200), RANGES, "dawa"),
         (bf.policies.Threshold(LONG, theta=40), ON_LONG, "ordered_hierarchical"),
         (bf.policies.Threshold(LONG, theta=50), ON_LONG, "dawa"),
@@ -158,6 +163,7 @@ def test_bad_input_is_refused():
         (EVERYBODY, CELLS, "dawa"),
         (bf.policies.AddRemove(GRID), BOXES, "dawa"),
         (bf.policies.Line(LINE), RANGES, "ordered"),
+        (bf.policies.Threshold(LINE, theta=3), CELLS, "ordered_hierarchical"),
     ],
 )
 def test_intervals_of_the_truth_ask_for_a_tree_or_a_certificate(
@@ -172,3 +178,49 @@ def test_intervals_of_the_truth_ask_for_a_tree_or_a_certificate(
         assert release.holds_truth(asked).all()
     with pytest.raises(InputError, match="intervals"):
         bf.recommend(policy, asked, epsilon=1, intervals="both")
+
+
+def siblings_of(policy, asked):
+    """Return the ways to answer the same questions that could have been advised."""
+    build = {"epsilon": "0.1"}
+    siblings = [
+        bf.Dawa(policy, asked, **build),
+        bf.Dawa(policy, asked, partition=None, **build),
+        bf.Hierarchy(policy, asked, **build),
+        bf.Hierarchy(policy, asked, strategy="greedy", **build),
+        bf.mechanisms.Privelet(policy, asked, **build),
+    ]
+    if not policy.has_bottom and policy.unconstrained.longest_edge() < LONG.size - 1:
+        siblings.append(bf.mechanisms.OrderedHierarchical(policy, asked, **build))
+        siblings.append(bf.Transformed(policy, asked, **build))
+    return siblings
+
+
+# Lines that are looked at first, of six public shapes.
+@pytest.mark.parametrize("kind", ["cells", "ranges", "prefixes"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bf.policies.AddRemove(LONG),
+        bf.policies.Full(LONG),
+        bf.policies.Line(LONG),
+        bf.policies.Threshold(LONG, theta=3),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_what_is_advised_is_not_far_behind_its_siblings(policy, kind):
+    asked = {
+        "cells": bf.workloads.Identity(LONG),
+        "ranges": bf.workloads.Ranges.random(LONG, 200, rng=3),
+        "prefixes": ON_LONG,
+    }[kind]
+    shapes = reference_shapes(LONG, 20_000)
+
+    def typical(mechanism, seed):
+        errors = typical_errors(mechanism, shapes, trials=2, rng=seed)
+        return geometric_mean(errors.values())
+
+    advised = bf.recommend(policy, asked, epsilon="0.1").best.mechanism
+    own = typical(advised, 1)
+    for number, sibling in enumerate(siblings_of(policy, asked)):
+        assert own <= 1.3 * typical(sibling, 10 + number), type(sibling).__name__
