@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from blowfish_fast._support.interval_texts import interval_text, short_number
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.axes import Axis
@@ -275,8 +276,9 @@ class Estimate(float):
         low, high = self.interval(confidence)
         subject = "the true answer" if self.holds_truth else "the answer without noise"
         sentence = (
-            f"{float(self):.6g}; {subject} lies between {low:.6g} and {high:.6g} with "
-            f"a probability of at least {confidence:g}."
+            f"{short_number(float(self))}; {subject} lies between "
+            f"{interval_text(low, high, 'and')} with a probability of at least "
+            f"{confidence:g}."
         )
         if self.left_out is not None:
             sentence = f"{sentence} {self.left_out}"

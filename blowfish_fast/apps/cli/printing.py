@@ -20,6 +20,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from blowfish_fast._support.interval_texts import end_text
+
 Report = Callable[[str], None]
 """Takes the name of the step that begins."""
 Count = Callable[[int, int, str], None]
@@ -264,24 +266,44 @@ def plural(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
+ENDS = {"low": "low", "high": "high"}
+"""Ends of intervals, by the last word of a column's name: ``population_low``."""
+
+
 def four_digits(value: float) -> str:
     """Return a number with four digits, as a table of errors shows it."""
     decimals = 0 if value >= 1000 else 1 if value >= 100 else 2 if value >= 10 else 3
     return f"{value:,.{decimals}f}" if value >= 1 or value == 0 else f"{value:.3g}"
 
 
-def column_texts(column: list[Any]) -> list[str]:
-    """Return the texts of a column, its numbers with equally many decimals."""
+def column_texts(column: list[Any], end: str = "") -> list[str]:
+    """Return the texts of a column, its numbers with equally many decimals.
+
+    Parameters
+    ----------
+    column : list
+        The values.
+    end : {"", "low", "high"}
+        Which end of intervals it holds, if any; ends are rounded outwards.
+
+    Returns
+    -------
+    list of str
+        A text for each value.
+    """
     numbers = [value for value in column if isinstance(value, float)]
     largest = max((abs(number) for number in numbers), default=0.0)
     whole = all(number == int(number) for number in numbers)
     decimals = 0 if whole else 1 if largest >= 100 else 2 if largest >= 1 else 4
-    return [
-        f"{value:,.{decimals}f}"
-        if isinstance(value, float)
-        else ("" if value is None else str(value))
-        for value in column
-    ]
+
+    def text(value: Any) -> str:
+        if not isinstance(value, float):
+            return "" if value is None else str(value)
+        if end:
+            return end_text(value, decimals, upwards=end == "high")
+        return f"{value:,.{decimals}f}"
+
+    return [text(value) for value in column]
 
 
 def as_texts(columns: Mapping[str, Any], most: int) -> tuple[list[str], list[Any]]:
@@ -299,7 +321,10 @@ def as_texts(columns: Mapping[str, Any], most: int) -> tuple[list[str], list[Any
     tuple of list of str and list of lists
         The names, without underscores, and the rows as texts.
     """
-    texts = [column_texts(plain(column[:most])) for column in columns.values()]
+    texts = [
+        column_texts(plain(column[:most]), ENDS.get(name.rpartition("_")[2], ""))
+        for name, column in columns.items()
+    ]
     names = [name.replace("_", " ") for name in columns]
     return names, [list(row) for row in zip(*texts, strict=True)]
 

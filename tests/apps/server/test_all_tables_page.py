@@ -26,14 +26,36 @@ def test_a_curator_sees_which_tables_are_accurate(browser, site, size):  # noqa:
         visit.see("#all-tables-words", "below their mean counts")
         command = "blowfish release --tables 2 --choose plan --records 400"
         visit.see("#all-tables-words", command)
+        visit.see("#all-tables-list thead", "mean count")
         assert violations(page) == []
         page.uncheck("#all-tables-columns input[value=pay]")
         page.fill("#all-tables-records", "")
         page.click("#all-tables-form button")
         visit.see("#all-tables-words", "3 tables")
         assert "mean counts" not in visit.text("#all-tables-words")
+        assert "mean count" not in visit.text("#all-tables-list thead")
         page.select_option("#all-tables-choose", "data")
         page.click("#all-tables-form button")
         visit.see("#all-tables-words", "--choose data")
         visit.see("#all-tables-words", "The data choose, privately")
         visit.picture("all-tables")
+
+
+def test_numbers_lose_no_digit_and_intervals_no_width(browser, site):  # noqa: F811
+    with Visit(browser, site, CURATOR) as visit:
+        shown = visit.page.evaluate(
+            """import("/static/api.js").then((texts) => [
+                texts.number(16384), texts.number(1234.56), texts.number(0.123456),
+                texts.intervalWords(1234566, 1234572), texts.intervalWords(44999.96, 55000.04),
+                texts.intervalWords(0.12341, 0.56789, "and"), texts.endOf(0.3, 1, true),
+            ])"""
+        )
+        assert shown == [
+            "16,384",
+            "1,235",
+            "0.1235",
+            "1,234,566 to 1,234,572",
+            "44,999 to 55,001",
+            "0.1234 and 0.5679",
+            "0.3",
+        ]

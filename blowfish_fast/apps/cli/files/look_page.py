@@ -6,11 +6,13 @@ longer than everything else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 from blowfish_fast._support import palette
+from blowfish_fast._support.interval_texts import end_text, interval_text
 from blowfish_fast.release.wide.look_release import Bar, ColumnLook, LookRelease
 
 STYLE = Path(__file__).with_name("page.css").read_text()
@@ -97,7 +99,7 @@ def said_of(column: ColumnLook, rows: int, confidence: float) -> list[str]:
         said.append(f"{stray.label} {_share(stray, rows)}")
     for part, (place, low, high) in column.quantiles(confidence).items():
         called = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}[part]
-        said.append(f"{called} {place:.4g} ({low:.6g} to {high:.6g})")
+        said.append(f"{called} {place:.4g} ({interval_text(low, high)})")
     middle = column.middle()
     if middle is not None:
         said.append(f"median {middle}")
@@ -134,7 +136,8 @@ def _picture(name: str, shown: Sequence[Bar]) -> str:
         )
         start, stop = (LABEL + LONGEST * end / longest for end in (bar.low, bar.high))
         middle = top + LINE / 2
-        said = f"{bar.noisy:,.0f} ({bar.low:,.0f} to {bar.high:,.0f})"
+        ends = interval_text(math.floor(bar.low), math.ceil(bar.high))
+        said = f"{bar.noisy:,.0f} ({ends})"
         parts.append(
             f'<text x="{LABEL - 6}" y="{middle + 4}" text-anchor="end">{escape(label)}'
             f'</text><rect x="{LABEL}" y="{top + 3}" height="{LINE - 6}" '
@@ -154,4 +157,6 @@ def _share(bar: Bar, rows: int) -> str:
     """Return a count as a share of all rows, with its interval."""
     whole = max(rows, 1)
     shares = [100 * min(count / whole, 1.0) for count in (bar.noisy, bar.low, bar.high)]
-    return f"{shares[0]:.1f} % ({shares[1]:.1f} to {shares[2]:.1f})"
+    low = end_text(shares[1], 1, upwards=False)
+    high = end_text(shares[2], 1, upwards=True)
+    return f"{shares[0]:.1f} % ({low} to {high})"

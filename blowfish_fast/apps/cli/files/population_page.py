@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from blowfish_fast._support.interval_texts import end_text
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.apps.cli.explanations import Section
 from blowfish_fast.data.frames import Table
@@ -182,6 +183,16 @@ def _share_rows(
     )
     for group, share, (low, high), parts in lines:
         label = f"{group[0]}..{group[1]}" if isinstance(group, tuple) else str(group)
-        numbers = (share, low, high, 1.0 - parts.noise_share, parts.noise_share)
-        rows.append((label, *(f"{100.0 * number:.1f} %" for number in numbers)))
+        ends = [
+            end_text(100.0 * low, 1, upwards=False),
+            end_text(100.0 * high, 1, upwards=True),
+        ]
+        noise = 100.0 * parts.noise_share
+        numbers = (
+            f"{100.0 * share:.1f}",
+            *ends,
+            f"{100.0 - noise:.1f}",
+            f"{noise:.1f}",
+        )
+        rows.append((label, *(f"{number} %" for number in numbers)))
     return rows

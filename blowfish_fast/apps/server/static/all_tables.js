@@ -31,8 +31,8 @@ function drawMap(found) {
   box.setAttribute("aria-label", "map of errors; the table below lists them");
   const color = getComputedStyle(document.documentElement).getPropertyValue("--ink");
   return Plotly.react(box, [{ type: "heatmap", z: cells, x: labels, y: labels, text: words, hovertemplate: "%{text}<extra></extra>",
-    colorscale: "Viridis", reversescale: true, zmin: 0, zmax: counted ? 1 : undefined, xgap: 1, ygap: 1,
-    colorbar: { thickness: 10, title: { text: counted ? "error / mean count" : "error", side: "right" } } }],
+    colorscale: "Viridis", reversescale: true, zmin: 0, zmax: counted ? 1 : Math.max(...cells.flat()), xgap: 1, ygap: 1,
+    colorbar: { thickness: 10, title: { text: counted ? "error / mean count" : "error of a cell", side: "right" } } }],
   { margin: { l: 90, r: 15, t: 10, b: 70 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false,
     font: { family: "system-ui, sans-serif", size: 12, color }, xaxis: { type: "category" }, yaxis: { type: "category", autorange: "reversed" } },
   { displayModeBar: false, responsive: true });
@@ -61,7 +61,9 @@ async function predict() {
   byId("all-tables-list").hidden = false;
   byId("all-tables-list").tBodies[0].replaceChildren(...found.tables.map((one) => element("tr", {},
     element("td", {}, title(one)), element("td", {}, number(one.cells)), element("td", {}, number(one.error)),
-    element("td", {}, one.mean_count === null ? "" : number(one.mean_count)))));
+    ...(one.mean_count === null ? [] : [element("td", {}, number(one.mean_count))]))));
+  // Mean counts are known where the number of records was stated.
+  byId("all-tables-list").tHead.rows[0].cells[3].hidden = found.useful === null;
 }
 
 byId("table").addEventListener("change", offer);

@@ -117,8 +117,24 @@ export function element(tag, attributes = {}, ...children) {
 export const options = (values, chosen) =>
   values.map(([value, words]) => element("option", { value, selected: value === chosen }, words));
 
-export const number = (value, digits = 4) =>
-  Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
+// So many digits, but every one before the point: 16,384 cells are not 16,380.
+export const number = (value, digits = 4) => Number(value).toLocaleString("en",
+  Math.abs(value) >= 10 ** digits ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits });
+
+// The end of an interval with so many digits after the point, rounded outwards: what is shown holds no less than promised.
+export const endOf = (value, fraction, upwards) => {
+  const unit = 10 ** fraction, scaled = value * unit, close = Math.round(scaled);
+  // What differs from a round number in its last bits is that number.
+  const rounded = Math.abs(scaled - close) <= 1e-9 * Math.abs(scaled) ? close : upwards ? Math.ceil(scaled) : Math.floor(scaled);
+  return (rounded / unit).toLocaleString("en", { maximumFractionDigits: fraction });
+};
+
+// Both ends of an interval in words, by the size of the larger one.
+export const intervalWords = (low, high, word = "to", digits = 4) => {
+  const size = Math.max(Math.abs(low), Math.abs(high), Number.MIN_VALUE);
+  const fraction = Math.min(Math.max(digits - 1 - Math.floor(Math.log10(size)), 0), 12);
+  return `${endOf(low, fraction, false)} ${word} ${endOf(high, fraction, true)}`;
+};
 
 export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1) + (words.endsWith(".") ? "" : ".");
 

@@ -1,4 +1,4 @@
-import { afterPause, byId, call, confirmed, element, following, get, listening, newest, notice, number, options, post, put, sentence, stream, trying } from "./api.js";
+import { afterPause, byId, call, confirmed, element, following, get, intervalWords, listening, newest, notice, number, options, post, put, sentence, stream, trying } from "./api.js";
 import { dataSets, done, listenForData } from "./describe.js";
 import { QuestionForm, inWords, shared } from "./form.js";
 import { drawGraph } from "./graph.js";
@@ -266,7 +266,7 @@ function series(listed) {
   byId("series-card").hidden = listed.length === 0;
   const boxes = listed.map((one) => [one, element("div", { class: "plot" })]);
   byId("series").replaceChildren(...boxes.flatMap(([one, box]) => [
-    element("p", { class: "quiet" }, `${one.name}: ${number(one.totals.at(-1))} records since ${one.epochs[0]}, from ${number(one.low.at(-1))} to ${number(one.high.at(-1))} (95 %, ${one.holds === "truth" ? "holds the truth" : "noise only"}), for ${one.spent} in all.`), box]));
+    element("p", { class: "quiet" }, `${one.name}: ${number(one.totals.at(-1))} records since ${one.epochs[0]}, from ${intervalWords(one.low.at(-1), one.high.at(-1))} (95 %, ${one.holds === "truth" ? "holds the truth" : "noise only"}), for ${one.spent} in all.`), box]));
   for (const [one, box] of boxes) drawSeries(box, one);
 }
 

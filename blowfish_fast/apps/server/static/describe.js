@@ -90,7 +90,7 @@ function describe() {
   const name = byId("data-set").value, columns = sets[name] ?? {};
   const keys = Object.keys(columns).map((one) => [one, one]);
   byId("person").replaceChildren(...options([["", "one row, one person"], ...keys], ""));
-  byId("record").replaceChildren(...options([["", "drawn anew for each question"], ...keys], ""));
+  byId("record").replaceChildren(...options([["", "drawn anew each time"], ...keys], ""));
   const rows = Object.entries(columns).map(([column, type]) => row(column, type));
   byId("columns").tBodies[0].replaceChildren(...rows.map((one) => one.line));
   byId("table-name").value = name.split(/[:.]/).at(-1);

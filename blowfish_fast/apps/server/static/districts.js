@@ -1,7 +1,7 @@
 // Answers by district as a map, drawn here from the borders that the server keeps: no tiles, nothing from elsewhere.
 // Arrows lead from district to district, and what is shown of one under the pointer is said of it too.
 
-import { element, get, newest, number } from "./api.js";
+import { element, get, intervalWords, newest, number } from "./api.js";
 import { rowsOf, textOf, whatOf } from "./numbers.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
@@ -66,9 +66,9 @@ function outline(polygons, place) {
 }
 
 function wordsOf(answer, row) {
-  const ends = row.low === undefined ? "no interval is known"
-    : `${{ truth: "between", population: "in the population between" }[answer.intervals_hold] ?? "noise only: between"} ${number(row.low)} and ${number(row.high)}`;
-  return `${row.places[0]}: ${number(row.value)} ${whatOf(answer)}, ${ends}${isWide(row) ? "; hatched, the interval is wider than the number" : ""}`;
+  const interval = row.low === undefined ? "no interval is known"
+    : `${{ truth: "between", population: "in the population between" }[answer.intervals_hold] ?? "noise only: between"} ${intervalWords(row.low, row.high, "and")}`;
+  return `${row.places[0]}: ${number(row.value)} ${whatOf(answer)}, ${interval}${isWide(row) ? "; hatched, the interval is wider than the number" : ""}`;
 }
 
 // The district that is next in a direction: near, and not far to the side.

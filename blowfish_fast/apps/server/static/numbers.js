@@ -1,6 +1,6 @@
 // Answers as numbers: a table, a file, a few lines of Python, and a sentence.
 
-import { element, number } from "./api.js";
+import { element, endOf, number } from "./api.js";
 
 // An attribute with what its numbers count: "salary (thousand a year)".
 export const titleOf = (axis) => axis.unit ? `${axis.attribute} (${axis.unit})` : axis.attribute;
@@ -22,9 +22,12 @@ export function inTime(answer) {
   return { ...answer, values: answer.values.map(when), intervals: answer.intervals?.map((pair) => pair.map(when)) ?? null };
 }
 
-// A number, or a moment in the same column: whole days where bins are days or more.
-const readable = (one, fraction) => typeof one === "string" ? one
-  : fraction === undefined ? number(one, 6) : one.toLocaleString("en", { maximumFractionDigits: fraction });
+// A number, or a moment in the same column: whole days where bins are days or more. Ends of intervals are rounded outwards.
+function readable(one, digits, end) {
+  if (typeof one === "string") return one;
+  if (digits === undefined) return number(one, 6);
+  return end === "value" ? one.toLocaleString("en", { maximumFractionDigits: digits }) : endOf(one, digits, end === "high");
+}
 
 // Digits after the point that an interval leaves any meaning: two of its half width.
 function fraction({ low, high }) {
@@ -85,7 +88,7 @@ export function fillNumbers(table, answer, truths = {}, most = 2000) {
   if (title) title.textContent = `The numbers: ${rows.length} rows`;
   table.tHead.replaceChildren(element("tr", {}, ...heads.map((one) => element("th", { scope: "col" }, one))));
   table.tBodies[0].replaceChildren(...rows.slice(0, most).map((row, at) => element("tr", {},
-    ...row.places.map((one) => element("td", {}, String(one))), ...["value", ...ends].map((one) => element("td", {}, row[one] === undefined ? "" : readable(row[one], fraction(row)))),
+    ...row.places.map((one) => element("td", {}, String(one))), ...["value", ...ends].map((one) => element("td", {}, row[one] === undefined ? "" : readable(row[one], fraction(row), one))),
     ...Object.values(truths).map((one) => element("td", {}, number(one[at], 6))))));
 }
 

@@ -1,7 +1,7 @@
 // Pictures of answers. Colours are told apart by everybody (Okabe and Ito).
 
 /* global Plotly */
-import { element, number } from "./api.js";
+import { element, intervalWords, number } from "./api.js";
 import { begun, byDistrict, drawDistricts } from "./districts.js";
 import { inTime, labels, numbersBeside, textOf, titleOf, whatOf } from "./numbers.js";
 
@@ -102,9 +102,9 @@ function drawMap(box, answer, scale) {
   const [down, across] = answer.axes;
   // Cells as wide as their bins, with their noise intervals on touch.
   const sides = (axis) => axis.kind === "number" && !axis.missing ? axis.edges : middles(axis);
-  const text = answer.intervals?.map((row) => row.map((pair) => `${number(pair[0])} to ${number(pair[1])}`));
+  const text = answer.intervals?.map((row) => row.map((pair) => intervalWords(pair[0], pair[1])));
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
-    hovertemplate: `%{z:.4g}${text ? `<br>${HELD[answer.intervals_hold] ?? "noise only:"} %{text}` : ""}<extra></extra>`,
+    hovertemplate: `%{z:,.6~g}${text ? `<br>${HELD[answer.intervals_hold] ?? "noise only:"} %{text}` : ""}<extra></extra>`,
     colorscale: "Viridis", zmin: scale?.[0], zmax: scale?.[1], colorbar: { thickness: 10, title: { text: plain(whatOf(answer)), side: "right" } } }],
   { xaxis: { title: { text: plain(titleOf(across)) }, ...named(isNamed(across)) },
     yaxis: { title: { text: plain(titleOf(down)) }, ...named(isNamed(down)) } }, textOf(answer));
@@ -202,7 +202,7 @@ export function drawBudget(box, charges, total) {
     { ...steps(every, "spent", { color: BLUE, width: 3 }), fill: "tozeroy", fillcolor: `${BLUE}22` }, ...own,
     { type: "scatter", mode: "lines", name: "budget", x: [start, end], y: [total, total], hoverinfo: "skip",
       line: { color: ORANGE, dash: "dash" } },
-  ], { showlegend: true, legend: { orientation: "h", y: -0.25 },
+  ], { showlegend: true, legend: { orientation: "h", y: 1, yanchor: "bottom" },
     xaxis: { title: { text: dated ? "" : "charges" }, dtick: dated || last > 20 ? undefined : 1 },
     yaxis: { title: { text: `${charges[last].currency} spent` }, range: [0, 1.08 * total] } },
   `${charges.length} charges; the table below lists them`);
@@ -215,10 +215,10 @@ export function drawSeries(box, one) {
   put(box, [
     side("low", one.low, {}), side("high", one.high, { fill: "tonexty", fillcolor: `${BLUE}33` }),
     { type: "scatter", mode: "lines+markers", name: "running total", x: one.epochs, y: one.totals,
-      line: { color: BLUE, width: 2 }, hovertemplate: "%{x}: %{y:.4g}<extra></extra>" },
+      line: { color: BLUE, width: 2 }, hovertemplate: "%{x}: %{y:,.6~g}<extra></extra>" },
   ], { showlegend: false, xaxis: { type: "category", title: { text: plain(`${one.column}, by ${one.every}`) } },
     yaxis: { title: { text: "records so far" }, rangemode: "tozero" } },
-  `running total after ${one.epochs.length} epochs: ${number(one.totals.at(-1))}, from ${number(one.low.at(-1))} to ${number(one.high.at(-1))}`);
+  `running total after ${one.epochs.length} epochs: ${number(one.totals.at(-1))}, from ${intervalWords(one.low.at(-1), one.high.at(-1))}`);
 }
 
 export function drawTradeOff(box, rows, chosen, picked, currency) {
