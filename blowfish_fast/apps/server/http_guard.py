@@ -43,7 +43,9 @@ log = logging.getLogger(__name__)
 MOST_BYTES = 2**23
 """Bytes of a request's body."""
 UPLOADS = "/api/curator/data-sets"
+"""Where files of records are sent, which may be larger."""
 CURATORS = "/api/curator/"
+"""Where the routes of curators begin; what they change is written to a log."""
 ASKED_OFTEN = tuple(
     f"{CURATORS}{route}"
     for route in ("preview", "trade-off", "projected-graph", "all-tables")
@@ -131,13 +133,13 @@ class HttpGuard:
                 seconds = time.perf_counter() - since
                 status: Any = getattr(request.state, "noted_as", message["status"])
                 self._note(request, path, int(status), seconds)
-                own = SENT if path.startswith(CACHED) else [*SENT, NOT_KEPT]
-                message["headers"] = [*message["headers"], *own]
+                guards = SENT if path.startswith(CACHED) else [*SENT, NOT_KEPT]
+                message["headers"] = [*message["headers"], *guards]
             await send(message)
 
         try:
-            said = request.headers.get("sec-fetch-site")
-            if scope["method"] not in SAFE_METHODS and said in OTHER_SITES:
+            sender = request.headers.get("sec-fetch-site")
+            if scope["method"] not in SAFE_METHODS and sender in OTHER_SITES:
                 refusal = error_body("another site sent this request")
                 await JSONResponse(refusal, 403)(scope, receive, send_with_headers)
                 return
@@ -147,8 +149,8 @@ class HttpGuard:
             log.error("%s %r: %s", scope["method"], path, type(problem).__name__)
             # Where half an answer is out, the connection ends without the error.
             if not started:
-                told = error_body("something went wrong; it was noted")
-                await JSONResponse(told, 500)(scope, receive, send_with_headers)
+                apology = error_body("something went wrong; it was noted")
+                await JSONResponse(apology, 500)(scope, receive, send_with_headers)
 
     def _note(self, request: Request, path: str, status: int, seconds: float) -> None:
         """Count a request, and log it unless it asks for a part of a page."""
@@ -176,13 +178,13 @@ class HttpGuard:
         limit = MOST_BYTES
         if scope["path"] == UPLOADS and self.gate.is_curator(Request(scope)):
             limit = MOST_UPLOADED + FORM_BYTES
-        came = 0
+        arrived_bytes = 0
 
         async def counted() -> Message:
-            nonlocal came
+            nonlocal arrived_bytes
             message = await receive()
-            came += len(message.get("body", b""))
-            if came > limit:
+            arrived_bytes += len(message.get("body", b""))
+            if arrived_bytes > limit:
                 raise HTTPException(413, f"a request has at most {limit:,} bytes")
             return message
 
@@ -310,8 +312,9 @@ def word_errors(app: FastAPI, folder: str) -> None:
     @app.exception_handler(RequestValidationError)
     def answer_malformed(_: Request, problem: RequestValidationError) -> JSONResponse:
         fields = field_messages(problem.errors(), problem.body)
-        told = "; ".join(dict.fromkeys(message["message"] for message in fields))
-        body = error_body(QuestionError(told, code="malformed_request"))
+        sentences = dict.fromkeys(message["message"] for message in fields)
+        refusal = QuestionError("; ".join(sentences), code="malformed_request")
+        body = error_body(refusal)
         body["error"]["fields"] = fields
         return JSONResponse(body, 422)
 

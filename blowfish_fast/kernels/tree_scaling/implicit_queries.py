@@ -150,8 +150,32 @@ def _lift_cuts(family: Family, level: Level) -> None:
     """Lift the moments of the reaches to the parents, in place; fill demand, spread.
 
     The spread is the sum over pairs of children of the product of their variances and
-    the summed squared difference of their coverages, over the total variance. Sums that
-    end in ``_gap`` count each earlier child by the cuts between it and this one.
+    the summed squared difference of their coverages, over the total variance. For an
+    earlier child i and this child j, with reaches r of the cuts inside them, a prefix
+    differs by where its cut lies::
+
+                [  child i  )   gap    [  child j  )
+        cut       inside i    between    inside j         elsewhere: by nothing
+        differs   r_i         1          1 - r_j
+
+    A range differs by where its two cuts lie. `reached` sums the squares of r over the
+    cuts inside a child, and `missed` those of 1 - r::
+
+        first cut   second cut   squared differences, summed      collected in
+        before i    inside i     before_i * reached_i             left_reaching
+        before i    between      before_i * gap                   left_leaving_gap
+        before i    inside j     before_i * missed_j              left
+        inside i    inside i     inner_i * deviation_i            inner_deviation
+        inside i    between      missed_i * gap                   left_leaving_gap
+        inside i    inside j     of 1 - r_i and r_j: `both`       inners, deviations
+        inside i    after j      reached_i * after_j              reaching
+        between     inside j     gap * reached_j                  weight_gap
+        between     after j      gap * after_j                    weight_gap
+        inside j    inside j     inner_j * deviation_j            weight
+        inside j    after j      missed_j * after_j               weight
+
+    Each sum runs over the earlier children, weighted by their variances; those that end
+    in ``_gap`` count each one by the cuts between it and this child.
     """
     edges, mean, deviation = family.edges, family.mean, family.deviation
     ranges = family.kind == ALL_RANGES

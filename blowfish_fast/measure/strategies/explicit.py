@@ -149,7 +149,13 @@ class Explicit(PartTotals):
         """Return the matrix that turns noisy rows into cells.
 
         Exact rows hold as equations, measured rows by least squares; the rest has least
-        norm.
+        norm. With E the exact rows, M the measured ones over their deviations, and F
+        the projection onto what E leaves open::
+
+            x = E+ e + F (M F)+ (m - M E+ e)        F = I - E+ E
+
+        Cells are first what the exact values e say; the measured values m, without
+        what e says of them, move the cells where e leaves them free.
         """
         rows = self._dense_rows
         inverse = np.zeros((self.cells, rows.shape[0]))
@@ -161,8 +167,8 @@ class Explicit(PartTotals):
             free -= inverse_of_exact @ rows[exact]
         if noisy.any():
             deviation = np.sqrt(scales.variances[noisy])[:, None]
-            rest = np.linalg.pinv(rows[noisy] @ free / deviation, rcond=1e-11)
-            fitted = free @ rest / deviation.T
+            unweighted = np.linalg.pinv(rows[noisy] @ free / deviation, rcond=1e-11)
+            fitted = free @ unweighted / deviation.T
             # What exact rows say is first taken out of the measured ones.
             inverse[:, exact] -= fitted @ (rows[noisy] @ inverse[:, exact])
             inverse[:, noisy] = fitted
@@ -205,12 +211,12 @@ class Explicit(PartTotals):
         weighted = np.abs(amounts) * widths
         loudest = weighted.argmax(axis=1) if widths.size else np.zeros(0, np.int64)
         return Spread(
-            variance,
-            (weighted**2).sum(axis=1),
-            weighted.max(axis=1, initial=0.0),
-            (amounts**2).sum(axis=1),
-            widths[loudest] if widths.size else np.zeros(len(amounts)),
-            scales.least,
+            variance=variance,
+            square=(weighted**2).sum(axis=1),
+            largest=weighted.max(axis=1, initial=0.0),
+            steps=(amounts**2).sum(axis=1),
+            width=widths[loudest] if widths.size else np.zeros(len(amounts)),
+            least=scales.least,
         )
 
     def _queries(self, form: Fractions | Pieces) -> FloatArray:

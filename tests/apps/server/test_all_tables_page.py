@@ -46,7 +46,8 @@ def test_numbers_lose_no_digit_and_intervals_no_width(browser, site):  # noqa: F
         shown = visit.page.evaluate(
             """import("/static/api.js").then((texts) => [
                 texts.number(16384), texts.number(1234.56), texts.number(0.123456),
-                texts.intervalWords(1234566, 1234572), texts.intervalWords(44999.96, 55000.04),
+                texts.intervalWords(1234566, 1234572),
+                texts.intervalWords(44999.96, 55000.04),
                 texts.intervalWords(0.12341, 0.56789, "and"), texts.endOf(0.3, 1, true),
             ])"""
         )
