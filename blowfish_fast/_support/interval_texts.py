@@ -18,6 +18,42 @@ ROUND_ALREADY = 1e-9
 """Relative distance from a round number up to which an end is that number."""
 
 
+def outward(value: float, decimals: int, *, upwards: bool) -> float:
+    """Return one end of an interval, rounded away from the interval.
+
+    Parameters
+    ----------
+    value : float
+        The end; a finite number.
+    decimals : int
+        Digits after the point; negative ones stand before it.
+    upwards : bool
+        Whether it is the upper end.
+
+    Returns
+    -------
+    float
+        The nearest number of so many digits that is not inside the interval.
+
+    Examples
+    --------
+    >>> outward(2020.12345, 2, upwards=False), outward(2020.12345, 2, upwards=True)
+    (2020.12, 2020.13)
+    """
+    nearest = round(value, decimals)
+    # What differs from a round number in its last bits is that number.
+    inward = nearest < value if upwards else nearest > value
+    if inward and abs(nearest - value) > ROUND_ALREADY * abs(value):
+        step = 10.0**-decimals
+        nearest = round(nearest + (step if upwards else -step), decimals)
+    return nearest + 0.0
+
+
+def digits_after(value: float) -> int:
+    """Return after how many digits behind the point a number has six digits."""
+    return DIGITS - 1 - math.floor(math.log10(abs(value))) if value else 0
+
+
 def end_text(value: float, decimals: int, *, upwards: bool) -> str:
     """Return one end of an interval as text, rounded away from the interval.
 
@@ -44,13 +80,7 @@ def end_text(value: float, decimals: int, *, upwards: bool) -> str:
     """
     if not math.isfinite(value):
         return f"{value:g}"
-    nearest = round(value, decimals)
-    # What differs from a round number in its last bits is that number.
-    inward = nearest < value if upwards else nearest > value
-    if inward and abs(nearest - value) > ROUND_ALREADY * abs(value):
-        step = 10.0**-decimals
-        nearest = round(nearest + (step if upwards else -step), decimals)
-    return f"{nearest + 0.0:,.{decimals}f}"
+    return f"{outward(value, decimals, upwards=upwards):,.{decimals}f}"
 
 
 def short_number(value: float) -> str:
@@ -87,7 +117,6 @@ def interval_text(low: float, high: float, word: str = "to", scale: float = 1.0)
     ends = (scale * low, scale * high)
     whole = all(math.isfinite(end) and end == math.floor(end) for end in ends)
     size = max((abs(end) for end in ends if math.isfinite(end)), default=0.0)
-    before = math.floor(math.log10(size)) + 1 if size > 0 else 1
-    decimals = 0 if whole else max(DIGITS - before, 0)
+    decimals = 0 if whole else max(digits_after(size), 0)
     texts = (end_text(end, decimals, upwards=at == 1) for at, end in enumerate(ends))
     return f" {word} ".join(texts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import importlib
+import math
 import os
 import re
 import warnings
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blowfish_fast._support.html import table, text
+from blowfish_fast._support.interval_texts import digits_after, outward
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import (
@@ -135,9 +137,11 @@ class Table:
         short = len(self) <= ROWS_SHOWN
         return {
             name: [
-                _shown_value(value) for value in (column if short else column[:half])
+                _shown_value(value, name)
+                for value in (column if short else column[:half])
             ]
-            + ([] if short else ["...", *map(_shown_value, column[-half:])])
+            + ([] if short else ["..."])
+            + [_shown_value(value, name) for value in column[-half:] if not short]
             for name, column in self.columns.items()
         }
 
@@ -352,8 +356,11 @@ def _for_frames(columns: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     }
 
 
-def _shown_value(value: Any) -> str:
-    """Return a value as it is printed: six digits, and nothing where it is missing."""
+def _shown_value(value: Any, column: str) -> str:
+    """Return a value as it is printed: six digits, and nothing where it is missing.
+
+    Columns of ends of intervals are rounded outwards.
+    """
     if value is None or value != value:
         return ""
     if isinstance(value, float | np.floating):
@@ -361,6 +368,10 @@ def _shown_value(value: Any) -> str:
         if abs(number) < LARGEST_WHOLE and number.is_integer():
             return f"{number:.0f}"
         large = 1e5 <= abs(number) < LARGEST_WHOLE
+        end = column.rpartition("_")[2]
+        if end in ("low", "high") and math.isfinite(number):
+            digits = 1 if large else digits_after(number)
+            number = outward(number, digits, upwards=end == "high")
         return f"{number:.1f}".removesuffix(".0") if large else f"{number:.6g}"
     return str(value)
 

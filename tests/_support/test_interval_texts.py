@@ -16,6 +16,7 @@ from blowfish_fast._support.interval_texts import (
     short_number,
 )
 from blowfish_fast.apps.cli.printing import as_texts
+from blowfish_fast.data.frames import Table
 
 
 def read(text):
@@ -65,3 +66,17 @@ def test_columns_of_ends_are_rounded_outwards(prefix):
     }
     _, rows = as_texts(columns, 1)
     assert rows == [["50,000.0", "44,999.9", "55,000.1"]]
+
+
+def test_a_printed_table_rounds_ends_outwards():
+    columns = {
+        "estimate": np.array([2020.12345, 1.5, 0.0]),
+        "low": np.array([2020.12999, -0.123456789, 0.0]),
+        "noise_high": np.array([2020.1201, 0.000123456789, 123456.789]),
+    }
+    rows = str(Table(columns)).splitlines()[1:]
+    assert [row.split() for row in rows] == [
+        ["2020.12", "2020.12", "2020.13"],
+        ["1.5", "-0.123457", "0.000123457"],
+        ["0", "0", "123456.8"],
+    ]
