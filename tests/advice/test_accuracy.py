@@ -190,6 +190,7 @@ def _asked(domain, kind):
     return bf.workloads.Rectangles.random(domain, 40, rng=3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])
 @pytest.mark.parametrize("kind", ["cells", "ranges"])
 @pytest.mark.parametrize("cells", [16, 100])

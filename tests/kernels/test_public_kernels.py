@@ -100,6 +100,7 @@ def test_every_kernel_has_an_example_that_runs_as_a_doctest(name):
     assert ">>>" in getattr(kernels, name).__doc__
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_fresh_contiguous_and_of_the_stated_kinds(name):
     arguments = copy.deepcopy(CALLS[name].arguments)
@@ -124,6 +125,7 @@ def test_the_same_words_give_the_same_result(name):
     assert _same(_run(name), _run(name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(set(REPEATABLE) - set(IN_PLACE)))
 def test_read_only_and_strided_arrays_are_accepted(name):
     def read_only(array):
@@ -139,6 +141,7 @@ def test_read_only_and_strided_arrays_are_accepted(name):
         assert _same(_run(name, _varied(name, change)), _run(name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(set(REPEATABLE) - set(IN_PLACE)))
 def test_lists_and_other_dtypes_are_accepted(name):
     def narrow(array):

@@ -17,6 +17,8 @@ from blowfish_fast.audit.verdicts import Verdict
 
 from . import bad_inputs, coverage, ledger_stress, measure, populations
 
+pytestmark = pytest.mark.long
+
 LINE = bf.Domain(16)
 GOOD = {"goal": "none", "measured": "0", "passed": True}
 LAPLACE = bf.Laplace(bf.policies.Full(LINE), bf.workloads.Identity(LINE), epsilon=1)

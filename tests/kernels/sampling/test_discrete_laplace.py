@@ -118,6 +118,7 @@ def covers(word, size, numerator, denominator, *, signed):
         return low * 2**63 <= word >> 1 and (word >> 1) + 1 <= high * 2**63
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize(("numerator", "denominator"), SCALES)
 def test_words_next_to_thresholds_are_exact(numerator, denominator, signed):

@@ -83,6 +83,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", UNCONSTRAINED)
 @pytest.mark.parametrize("name", BY_COST)
 def test_no_edge_moves_a_cost_further_than_stated(name, family):
@@ -118,6 +119,7 @@ def test_the_choice_is_drawn(selector, domain, family):
     assert len(made) > 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("selector", "domain", "family"), CASES)
 def test_neighbours_choose_alike(selector, domain, family):
     """Exact laws on telling neighbours, of choices that are enumerable."""

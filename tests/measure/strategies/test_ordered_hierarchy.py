@@ -57,6 +57,7 @@ def test_the_cost_is_the_worst_edge(name):
             assert cost > Fraction(3, 10) * Fraction(9999, 10000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [2, 3, 7, 16, 23, 40])
 @pytest.mark.parametrize("fan_out", [2, 3, 4, 16])
 def test_o6_uniform_noise_spends_epsilon_on_the_worst_edge(cells, fan_out):
