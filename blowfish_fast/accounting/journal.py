@@ -807,6 +807,18 @@ class Journal:
             ).fetchall()
         return [file.parse_content(content) for (content,) in rows]
 
+    def decisions(self) -> list[tuple[int, str, dict[str, Any]]]:
+        """Return entry, kind and content of what was agreed, the first terms first."""
+        with self._commits.alone(write=False) as connection:
+            rows = connection.execute(
+                "SELECT number, kind, content FROM log "
+                "WHERE kind IN ('open', 'amend', 'raise') ORDER BY number"
+            ).fetchall()
+        return [
+            (number, kind, file.parse_content(content))
+            for number, kind, content in rows
+        ]
+
     def history(
         self,
         last: int | None = None,

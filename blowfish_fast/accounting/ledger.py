@@ -92,6 +92,7 @@ from .statements import (
     Terms,
     add_columns,
     check_changes,
+    decisions_of,
     plain_terms,
     raises_of,
     read_terms,
@@ -1078,6 +1079,10 @@ class Ledger(HasBudget):
     def raises(self) -> list[dict[str, Any]]:
         """Return how the budget was raised: time, amount, why and by whom."""
         return raises_of(self._journal)
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """Return how terms and budget were changed: entry, time, what, why, by whom."""
+        return decisions_of(self._journal)
 
     def verify(self, head: str | None = None) -> str:
         """Check the chain of entries, the sum and every stored answer. O(file).

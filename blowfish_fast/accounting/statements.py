@@ -126,6 +126,66 @@ def refused_columns(agreed: Policy, released: ReleasedColumns, policy: Policy) -
     )
 
 
+def decisions_of(journal: Journal) -> list[dict[str, Any]]:
+    """Return what was decided about a ledger since it was made, for people.
+
+    Parameters
+    ----------
+    journal : Journal
+        The journal of the ledger.
+
+    Returns
+    -------
+    list of dict
+        Entry, time, what was changed in words, why and by whom, oldest first.
+    """
+    (number, _, agreed), *later = journal.decisions()
+    total, policy = int(agreed["total"]), _policy_of(journal, number, agreed)
+    decisions = []
+    for number, kind, content in later:
+        changed = []
+        if kind == "amend":
+            latest = _policy_of(journal, number, content)
+            changed, policy = _changes(policy, latest), latest
+        raised = int(content["total"])
+        if raised != total:
+            before, after = (journal.currency.text(units) for units in (total, raised))
+            changed.append(f"budget {after} in place of {before}")
+        total = raised
+        decisions.append(
+            {
+                "number": number,
+                "time": content.get("time"),
+                "changed": "; ".join(changed) or "what is noted",
+                "why": content.get("why", ""),
+                "by": content.get("by", ""),
+            }
+        )
+    return decisions
+
+
+def _policy_of(journal: Journal, entry: int, content: Mapping[str, Any]) -> Policy:
+    return _terms_of(journal, entry, content.get("terms") or {}).policy
+
+
+def _changes(before: Policy, after: Policy) -> list[str]:
+    """Say how a policy over columns differs from the one that it follows."""
+    old, new = (
+        dict(zip(policy.domain.column_names, policy.domain.attributes, strict=True))
+        for policy in (before, after)
+    )
+    shared = [name for name in new if name in old]
+    lists = {
+        "added": [name for name in new if name not in old],
+        "left out": [name for name in old if name not in new],
+        "with other cells": [name for name in shared if old[name] != new[name]],
+    }
+    changed = [f"{', '.join(names)} {how}" for how, names in lists.items() if names]
+    if before != after and not changed:
+        changed.append(f"policy: {after.describe()}")
+    return changed
+
+
 def raises_of(journal: Journal) -> list[dict[str, Any]]:
     """Return how a budget was raised, for people.
 

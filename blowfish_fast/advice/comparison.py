@@ -44,7 +44,7 @@ from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Line, Policy, refuse_units
 from blowfish_fast.workloads import Form, Implicit, LevelTotals, Linear, Workload
 
-from .wide_advice import asks_wide, serving, serving_reason
+from .wide_advice import asks_wide, serving, serving_reason, single_cells
 
 LONGEST_REASON = 100
 
@@ -245,7 +245,7 @@ class Comparison(Ranking[Prediction]):
 
 def compare(
     policy: Policy,
-    workload: Workload,
+    workload: Workload | None = None,
     *,
     epsilon: Any = None,
     rho: Any = None,
@@ -262,8 +262,8 @@ def compare(
     ----------
     policy : Policy
         What must stay indistinguishable.
-    workload : Workload
-        What will be asked.
+    workload : Workload, optional
+        What will be asked; by default every single cell.
     epsilon, rho, delta : number
         What one release may spend: `epsilon`, or `rho`. With `epsilon` and `delta` both
         currencies stand side by side, as in `recommend`: Laplace noise at epsilon, and
@@ -291,6 +291,8 @@ def compare(
     True
     >>> release = table.best.mechanism.release([3] * 1000)
     """
+    if workload is None:
+        workload = single_cells(policy)
     if mechanisms is not None:
         refuse_wide_advice(policy, workload)
     granted = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)

@@ -36,7 +36,7 @@ from blowfish_fast.workloads import Identity, Tables, Workload
 
 from .comparison import Cells, Ranking, better_noise, both_budgets, shorten
 from .typical_error import geometric_mean, reference_shapes, typical_errors
-from .wide_advice import asks_wide, serving, serving_reason
+from .wide_advice import asks_wide, serving, serving_reason, single_cells
 
 FEW_QUERIES = 8
 """Listed questions up to which noise on the answers themselves is advised."""
@@ -136,7 +136,7 @@ class Recommendation(Ranking[Advice]):
 
 def recommend(
     policy: Policy,
-    workload: Workload,
+    workload: Workload | None = None,
     *,
     epsilon: Any = None,
     rho: Any = None,
@@ -154,8 +154,8 @@ def recommend(
     ----------
     policy : Policy
         What must stay indistinguishable.
-    workload : Workload
-        What will be asked.
+    workload : Workload, optional
+        What will be asked; by default every single cell.
     epsilon, rho, delta : number
         What one release may spend. With `epsilon` and `delta` both currencies stand
         side by side: Laplace noise at epsilon, without delta, and Gaussian noise at the
@@ -198,6 +198,8 @@ def recommend(
     >>> tried["dawa"].kind, tried["laplace"].kind
     ('typical', 'predicted')
     """
+    if workload is None:
+        workload = single_cells(policy)
     if mechanisms is not None or trials is not None:
         refuse_wide_advice(policy, workload)
     granted = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)

@@ -28,6 +28,14 @@ STEP_BITS = 11
 """Binary digits of the budget that is found: it is the least to a thousandth."""
 
 
+def single_cells(policy: Any) -> Any:
+    """Return the workload of every single cell; None for what is no policy.
+
+    Whoever is asked next refuses that, in its own words.
+    """
+    return Identity(policy.domain) if isinstance(policy, Policy) else None
+
+
 def asks_wide(policy: Any, workload: Any) -> bool:
     """Return whether cells, ranges or rectangles of a wide domain are asked.
 

@@ -28,7 +28,7 @@ import numpy as np
 from blowfish_fast._support.machine import memory_room
 from blowfish_fast._support.near_misses import AbstractHinting, near_miss
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast._support.validation import quoted
+from blowfish_fast._support.validation import as_truth, quoted
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.persons import MOST_UNITS
@@ -139,6 +139,15 @@ class Release(metaclass=AbstractHinting):
             self.lacks, received=f"release.{name}{hint}", way_out=self.instead
         )
 
+    def __getitem__(self, name: Any) -> Any:
+        """Say how a release is asked: it holds cells, and no columns."""
+        column = name if isinstance(name, str) else "age"
+        raise TypeError(
+            f"a release is asked, not indexed; received release[{quoted(name)}]. "
+            f"Counts along a column are release.group_by({column!r}).count(), counts "
+            "of a condition release.where(...).count(), all cells release.estimate"
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by way of the file format, which holds public values only."""
         return type(self).from_bytes, (self.to_bytes(),)
@@ -167,8 +176,30 @@ class Release(metaclass=AbstractHinting):
         home = import_module(f"{__name__.partition('.')[0]}.{module}")
         return attrgetter(path)(home)(content)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one file; warns if the noise was seeded."""
+    def save(
+        self, path: str | os.PathLike[str], *, overwrite: bool | None = None
+    ) -> None:
+        """Write one file; warns if the noise was seeded.
+
+        Parameters
+        ----------
+        path : str or os.PathLike[str]
+            Where to.
+        overwrite : bool, optional
+            False refuses to replace a file of that name; True and None replace it.
+
+        Raises
+        ------
+        ReleaseFileError
+            If the file cannot be written, or is there and must not be replaced.
+        """
+        replaces = overwrite is None or as_truth(overwrite, "overwrite")
+        if not replaces and os.path.lexists(path):
+            raise ReleaseFileError(
+                "a release that must not replace a file is written to a new one",
+                received=f"{path}, which is there",
+                way_out="Choose another name, or save with overwrite=True",
+            )
         if not self.private:
             warnings.warn(
                 f"the noise was seeded: {path} holds an experiment that protects "

@@ -509,14 +509,34 @@ class HistogramRelease(Tabular, Release):
         bounds = cdf_bounds(*self._running_totals(confidence, of, at_once=False))
         return with_answers(bounds, self.cdf())
 
-    def quantile(self, q: Any) -> AnyArray:
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return int(self.domain.size)
+
+    def quantile(self, q: Any = 0.5, name: Any = None) -> Any:
         """Return where a part `q` of all records is reached: 0.5 for the median.
 
-        Values along the axis where the domain has edges (records taken as uniform
-        inside a cell), dates where it has dates, cell numbers otherwise. One attribute
-        of several has ``where(...).quantile(name, q)``. Records whose value is missing
-        or outside have no place on the axis, and are left out.
+        Records whose value is missing or outside have no place on the axis, and are
+        left out.
+
+        Parameters
+        ----------
+        q : float or array-like of float, default 0.5
+            Parts from 0 to 1.
+        name : str, optional
+            One attribute of several, in either order: ``quantile("age", 0.5)``. It is
+            then ``where().quantile(name, q)``, which has intervals.
+
+        Returns
+        -------
+        ndarray, or Estimate of a named attribute
+            Values along the axis where the domain has edges (records taken as uniform
+            inside a cell), dates where it has dates, cell numbers otherwise.
         """
+        if isinstance(q, str):
+            q, name = (0.5 if name is None else name), q
+        if name is not None:
+            return self.where().quantile(name, q)
         check_ordered(self.domain, "quantiles", extras=True)
         regular = self.domain.attributes[0].regular
         plain = self.domain.without_extra_cells()

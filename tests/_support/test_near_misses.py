@@ -70,6 +70,46 @@ def test_a_release_answers_with_its_own_names(release):
         release.groupby  # noqa: B018
 
 
+def test_a_release_is_asked_and_not_indexed(release):
+    with pytest.raises(TypeError, match=r"release\.group_by\('age'\)\.count\(\)"):
+        release["age"]
+    with pytest.raises(TypeError, match=r"received release\[3\]"):
+        release[3]
+    assert len(release) == 20
+    assert release
+
+
+def test_a_quantile_of_one_column_of_several(release):
+    sexes = bf.Domain.from_levels(["f", "m"], name="sex")
+    both = bf.Domain.product(release.domain, sexes)
+    laplace = bf.Laplace(bf.policies.AddRemove(both), epsilon=1)
+    table = laplace.release(np.ones((20, 2), int) * 500, rng=1)
+    wanted = table.where().quantile("age", 0.25)
+    assert table.quantile("age", 0.25) == table.quantile(0.25, "age") == wanted
+    assert table.quantile("age") == table.where().quantile("age", 0.5)
+    assert release.quantile() == release.quantile(0.5)
+
+
+def test_a_file_is_kept_where_it_must_not_be_replaced(release, tmp_path):
+    path = tmp_path / "ages.blowfish"
+    for overwrite in (False, True, None):
+        with pytest.warns(bf.errors.SeededWarning):
+            release.save(path, overwrite=overwrite)
+    with pytest.raises(bf.errors.ReleaseFileError, match="which is there"):
+        release.save(path, overwrite=False)
+    with pytest.raises(InputError, match="True or False"):
+        release.save(path, overwrite="yes")
+
+
+@pytest.mark.parametrize("advise", [bf.recommend, bf.compare])
+def test_single_cells_are_what_is_asked_where_nothing_is_stated(advise):
+    policy = bf.policies.Line(bf.Domain(16))
+    stated = advise(policy, bf.workloads.Identity(policy.domain), epsilon=1)
+    assert str(advise(policy, epsilon=1)) == str(stated)
+    with pytest.raises(bf.errors.PolicyError, match="state the policy first"):
+        advise("line", epsilon=1)
+
+
 def test_a_pair_is_a_range_whatever_the_width_of_cells(release):
     ones = bf.Domain.from_edges(range(101), name="age")
     single = bf.Laplace(bf.policies.AddRemove(ones), epsilon=1)

@@ -133,6 +133,35 @@ def test_ledgers_are_never_overwritten_or_made_by_looking(path, tmp_path):
     assert not (tmp_path / "nothing").exists()
 
 
+def test_the_history_says_who_changed_the_terms_and_why(tmp_path):
+    age = bf.Domain.from_edges(range(0, 101, 10), name="age")
+    wide = bf.Domain.from_edges([0, 50, 100], name="age")
+    sex = bf.Domain.from_levels(["f", "m"], name="sex")
+    full, path = bf.policies.Full, tmp_path / "people.ledger"
+    with bf.Ledger(path, epsilon=1, policy=full(wide)) as ledger:
+        ledger.amend(policy=full(age), epsilon=2)
+        ledger.amend(about={"office": "B"})
+        ledger.amend(policy=bf.policies.AddRemove(age))
+        ledger.amend(policy=full(age), about={})
+        ledger.release(bf.Laplace(full(age), epsilon=0.5), [3] * 10)
+        ledger.add_columns(
+            full(bf.Domain.product(age, sex)), why="a second sheet came", by="ann"
+        )
+        ledger.raise_budget(3, why="a second wave", by="bea")
+    decided = json.loads(run("history", path, "--json").output)["decisions"]
+    changed = [decision["changed"] for decision in decided]
+    assert changed[0] == "age with other cells; budget 2 in place of 1"
+    assert changed[1] == "what is noted"
+    assert changed[2].startswith("policy: ")
+    assert changed[4:] == ["sex added", "budget 3 in place of 2"]
+    assert [decision["by"] for decision in decided[4:]] == ["ann", "bea"]
+    numbers = [decision["number"] for decision in decided]
+    assert numbers == sorted({*numbers})
+    printed = " ".join(run("history", path).output.split())
+    for words in ("sex added", "a second sheet came", "ann", "a second wave", "bea"):
+        assert words in printed
+
+
 def test_a_budget_is_raised_with_its_reason(path):
     done = run("raise", path, "--epsilon", "2", "--why", "a second wave", "--by", "ann")
     assert done.exit_code == 0, done.output

@@ -317,12 +317,12 @@ def history(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Print every charge, oldest first; draw the budget over time."""
+    """Print every charge and every change of terms or budget; draw the budget."""
     from blowfish_fast.apps.cli.files.outputs import check_file, write_picture
 
     check_file("picture", picture, overwrite=overwrite)
     with open_ledger(path) as book:
-        entries = book.history()
+        entries, decisions = book.history(), book.decisions()
         if picture is not None:
             write_picture(lambda: bf.plotting.budget_over_time(book), picture)
     if as_json:
@@ -331,12 +331,14 @@ def history(
             entry.to_dict() | {entry.budget.currency: float(entry.budget)}
             for entry in entries
         ]
-        show({"charges": charges, **drawn})
+        show({"charges": charges, "decisions": decisions, **drawn})
         return
     if entries:
         _show_charges(entries)
     else:
         show("nothing was charged yet")
+    if decisions:
+        _show_decisions(decisions)
     if picture is not None:
         remark(f"written: {picture}")
 
@@ -553,6 +555,18 @@ def _show_status(path: Path, *, as_json: bool) -> None:
             for name, share in shares.items()
         ]
         show_table(["analyst", "may spend", "spent", "remaining"], rows)
+
+
+def _show_decisions(decisions: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            str(decision["number"]),
+            str(decision["time"])[:16].replace("T", " "),
+            *(decision[part] for part in ("changed", "why", "by")),
+        ]
+        for decision in decisions
+    ]
+    show_table(["number", "time (UTC)", "changed", "why", "by"], rows)
 
 
 def _show_charges(entries: list[Entry]) -> None:
