@@ -2,10 +2,14 @@
 
     python asv_benchmarks/measure_large.py                     2^22 cells, a minute
     python asv_benchmarks/measure_large.py --power 26 --record 2^26, for the page
+    python asv_benchmarks/measure_large.py --power 24 --kind map grid --record
 
 Two sets of counts, 2000 ranges, `AddRemove`: steps of 64 cells at epsilon 0.1, where
 buckets are few, and counts without two neighbours alike at epsilon 4, where every cell
-becomes a bucket; that is what is declared. Linux only: the peak is that of ``/proc``.
+becomes a bucket; that is what is declared. A *map* has 2000 rectangles and 30 records a
+cell at epsilon 40, where every cell becomes a bucket too; *grid* is the adaptive grid,
+which `Dawa` may choose there, with a box for every cell on both of its levels. Linux
+only: the peak is that of ``/proc``.
 """
 
 from __future__ import annotations
@@ -34,20 +38,35 @@ def held(field: str) -> int:
     raise ValueError(field)
 
 
+def on_map(power: int, kind: str, generator: np.random.Generator) -> tuple[Any, Any]:
+    """Return what releases a map of 2^power cells, and its counts."""
+    side = 2 ** (power // 2)
+    grid = bf.Domain((side, 2**power // side))
+    asked = bf.workloads.Rectangles.random(grid, 2000, rng=1)
+    policy = bf.policies.AddRemove(grid)
+    counts = generator.poisson(30, grid.shape)
+    if kind == "map":
+        return bf.Dawa(policy, asked, epsilon=40), counts
+    return bf.AdaptiveGrid(policy, asked, epsilon=40, records=10**9), counts
+
+
 def measured(power: int, kind: str) -> dict[str, Any]:
     """Release 2^power counts once, and return what it took."""
     cells = 2**power
     generator = np.random.default_rng(1)
-    if kind == "steps":
-        heights = generator.gamma(1, 20, cells // 64)
-        counts = generator.poisson(np.repeat(heights, 64))
+    if kind in ("map", "grid"):
+        mechanism, counts = on_map(power, kind, generator)
     else:
-        counts = generator.integers(0, 2**30, cells)
-    line = bf.Domain(cells)
-    ranges = bf.workloads.Ranges.random(line, 2000, rng=1)
-    policy = bf.policies.AddRemove(line)
-    epsilon = "0.1" if kind == "steps" else 4
-    mechanism = bf.Dawa(policy, ranges, epsilon=epsilon)
+        if kind == "steps":
+            heights = generator.gamma(1, 20, cells // 64)
+            counts = generator.poisson(np.repeat(heights, 64))
+        else:
+            counts = generator.integers(0, 2**30, cells)
+        line = bf.Domain(cells)
+        ranges = bf.workloads.Ranges.random(line, 2000, rng=1)
+        policy = bf.policies.AddRemove(line)
+        epsilon = "0.1" if kind == "steps" else 4
+        mechanism = bf.Dawa(policy, ranges, epsilon=epsilon)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")
     before, wall, cpu = held("VmRSS"), time.perf_counter(), time.process_time()
@@ -65,10 +84,11 @@ def main(words: list[str]) -> int:
     """Measure, print and perhaps record; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--power", type=int, default=22)
-    parser.add_argument("--kind", choices=("steps", "rough"), nargs="+")
+    parser.add_argument("--kind", choices=("steps", "rough", "map", "grid"), nargs="+")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args(words)
-    measured(12, "steps")  # compiles
+    for kind in options.kind or ("steps",):
+        measured(12, kind)  # compiles
     kept = RECORDED / platform.machine() / "large.json"
     table = json.loads(kept.read_text()) if kept.exists() else {}
     for kind in options.kind or ("steps", "rough"):

@@ -286,8 +286,11 @@ def test_large_releases_say_what_they_took(monkeypatch, capsys):
     measure_large = importlib.import_module("measure_large")
     if not sys.platform.startswith("linux"):
         pytest.skip("needs /proc")
-    assert measure_large.main(["--power", "12", "--kind", "steps"]) == 0
-    assert '"declared GiB"' in capsys.readouterr().out
+    kinds = ["steps", "map", "grid"]
+    assert measure_large.main(["--power", "12", "--kind", *kinds]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count('"declared GiB"') == 3
+    assert all(f"2^12, {kind}: " in printed for kind in kinds)
 
 
 class Machine:

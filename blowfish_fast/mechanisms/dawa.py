@@ -76,8 +76,9 @@ Fit = Literal["best", "non_negative", "shrink", "runs"]
 MOST_MAP_PIECES = 2**21
 """Runs of buckets of a wide map that the tree is tuned to; a box cuts any number."""
 
-# Beyond, rectangles by default would take a gigabyte and many seconds.
-MOST_RECTANGLE_CELLS = 2**22
+# Beyond, rectangles by default would take minutes: a bucket for every one of 2^24 cells
+# took 36 CPU seconds.
+MOST_RECTANGLE_CELLS = 2**24
 
 # How many buckets there are is drawn, so every cell counts as one. Measured where each
 # is: designs in rho took 417 bytes a cell; on lines where trees are tuned one by one,
@@ -186,7 +187,7 @@ class Dawa(Mechanism):
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     partition : "best", None or Partition
         How buckets are chosen; "best", fixed on the benchmark data, is
-        `DyadicRectangles` on two attributes of at most 2^22 cells, and `DyadicTree`
+        `DyadicRectangles` on two attributes of at most 2^24 cells, and `DyadicTree`
         otherwise, along a Hilbert curve where there are several, and with no bucket
         above a sixteenth of the line where ranges of one attribute are asked; on a
         `WideDomain` of one attribute, or of two, it is `Descent`, which alone serves
@@ -592,7 +593,8 @@ class Dawa(Mechanism):
         if is_wide(self.domain) and isinstance(self.workload, Rectangles):
             most = max(MOST_MAP_PIECES, self._cells())
             return min(most, self.workload.queries * self._cells())
-        more = AdaptiveGrid.cell_bytes - self._bytes_per_cell()
+        # The dearer of the two ways to divide a map: in rho that is not the grid.
+        more = max(AdaptiveGrid.cell_bytes - self._bytes_per_cell(), 0)
         more = more if self.tests_scatter else 0
         return super()._pieces() + more * self.domain.size // PIECE_BYTES
 

@@ -80,10 +80,14 @@ def test_grids_are_cut_into_rectangles_and_lines_into_intervals():
     boxes = bf.workloads.Rectangles.random(cube, 10, rng=1)
     deep = bf.Dawa(bf.policies.AddRemove(cube), boxes, epsilon=5)
     assert isinstance(deep.partition, DyadicTree)
-    large = bf.Domain((4096, 2048))
-    boxes = bf.workloads.Rectangles.random(large, 10, rng=1)
-    wide = bf.Dawa(bf.policies.AddRemove(large), boxes, epsilon=5)
-    assert isinstance(wide.partition, DyadicTree)
+    for shape, partition in (
+        ((4096, 4096), DyadicRectangles),
+        ((4096, 4097), DyadicTree),
+    ):
+        large = bf.Domain(shape)
+        boxes = bf.workloads.Rectangles.random(large, 10, rng=1)
+        wide = bf.Dawa(bf.policies.AddRemove(large), boxes, epsilon=5)
+        assert isinstance(wide.partition, partition)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -10,7 +10,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.mechanisms import dawa as recipe
-from blowfish_fast.mechanisms.dawa import _settings, asks_boxes
+from blowfish_fast.mechanisms.dawa import RHO_BYTES, _settings, asks_boxes
 
 
 @pytest.mark.parametrize("name", ["add_remove", "full"])
@@ -97,3 +97,6 @@ def test_the_memory_of_the_dearer_way_is_asked_for():
     policy = bf.policies.AddRemove(grid)
     dawa = bf.Dawa(policy, boxes, epsilon=1)
     assert dawa.memory_needed() >= bf.AdaptiveGrid.cell_bytes * grid.size
+    in_rho = bf.Dawa(policy, boxes, rho=1)
+    assert in_rho.tests_scatter
+    assert in_rho.memory_needed() >= RHO_BYTES * grid.size
