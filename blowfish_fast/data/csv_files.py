@@ -542,11 +542,27 @@ def _plain_numeral(text: str, decimal: str | None) -> str:
     return text if decimal is None else _plain_digits(text, decimal, text)
 
 
-def _plain_digits(text: str, decimal: str, other: str) -> str:
-    """Return the SQL of a number in digits, point and sign; `other` for any text."""
+def numeral_with(decimal: str) -> str:
+    """Return the regular expression of numbers with a decimal mark, and thousands.
+
+    Parameters
+    ----------
+    decimal : str
+        The mark, "," or ".".
+
+    Returns
+    -------
+    str
+        For Python and for DuckDB.
+    """
     between, mark = re.escape(GROUPS[decimal]), re.escape(decimal)
     whole = rf"(?:[0-9]{{1,3}}(?:[{between}][0-9]{{3}})+|[0-9]+)"
-    numeral = rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    return rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+
+def _plain_digits(text: str, decimal: str, other: str) -> str:
+    """Return the SQL of a number in digits, point and sign; `other` for any text."""
+    numeral = numeral_with(decimal)
     plain = f"translate({text}, {literal(decimal + GROUPS[decimal])}, '.')"
     matches = f"regexp_full_match({text}, {literal(numeral)})"
     return f"CASE WHEN {matches} THEN {plain} ELSE {other} END"

@@ -520,7 +520,8 @@ class ChosenTablesRelease(TablesRelease):
             }
         )
 
-    def _promise(self, sure: float) -> str:
+    def _promise(self, sure: float, kinds: Kinds) -> str:
+        whole = " Counts under whole are those of one set of made-up records."
         return (
             f"{self.guarantee}\n"
             "All tables were published together, once, under this promise. They are "
@@ -528,8 +529,8 @@ class ChosenTablesRelease(TablesRelease):
             f"table without it. The model is not the truth{self._how_far(sure)}.\n"
             "Tables that were measured have intervals. Low and high hold the true "
             f"count with a probability of at least {100 * sure:g} %; noise_low and "
-            "noise_high hold the noise alone, where a cell was measured with others. "
-            "Counts under whole are those of one set of made-up records."
+            "noise_high hold the noise alone, where a cell was measured with others."
+            f"{whole if 'whole' in kinds else ''}"
         )
 
     def _how_far(self, sure: float) -> str:

@@ -364,20 +364,31 @@ class TablesRelease(Truthful, Release):
             names = ["contents", *(item[:LONGEST_TITLE] for item in names)]
             sheets = _contents(self, kinds, "sheet", names[1:], sure)
             paired = dict(zip(names, sheets, strict=True))
-            write_workbook(target, paired, about=self._promise(sure))
+            write_workbook(target, paired, about=self._promise(sure, kinds))
             return
         target.mkdir(parents=True, exist_ok=True)
         for item in former_files(target):
             item.unlink(missing_ok=True)
-        promise = self._promise(sure) + "\n"
+        promise = self._promise(sure, kinds) + "\n"
         (target / "promise.txt").write_text(promise, encoding="utf-8")
         names = ["contents.csv", *(f"{item}.csv" for item in names)]
         tables = _contents(self, kinds, "file", names[1:], sure)
         for name, table in zip(names, tables, strict=True):
             write_csv(table, target / name)
 
-    def _promise(self, sure: float) -> str:
-        """Say what is promised of all tables, and what their columns hold."""
+    def _promise(self, sure: float, kinds: Kinds) -> str:
+        """Say what is promised of all tables, and what the columns there are hold."""
+        fits = ""
+        if "fitted" in kinds:
+            fits += (
+                "\nCounts under fitted are not negative, and agree: a table summed "
+                "over an attribute is the table without it."
+            )
+        if "whole" in kinds:
+            fits += (
+                "\nCounts under whole are those of one set of made-up records, so that "
+                "they agree to the last one."
+            )
         return (
             f"{self.guarantee}\n"
             "All tables were published together, once, under this promise.\n"
@@ -385,10 +396,7 @@ class TablesRelease(Truthful, Release):
             "shown as 0, so that they add up to more than the tables that "
             "they are parts of. Low and high hold "
             f"the true count{self.guarantee.counted_records()} with a probability of "
-            f"at least {100 * sure:g} %.\n"
-            "Counts under fitted are not negative, and agree: a table summed over an "
-            "attribute is the table without it. Those under whole are those of one set "
-            "of made-up records, so that they agree to the last one."
+            f"at least {100 * sure:g} %.{fits}"
         )
 
     def lines_of(self, table: tuple[Any, ...], kinds: Kinds, sure: float) -> Table:

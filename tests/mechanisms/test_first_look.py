@@ -219,11 +219,17 @@ def test_texts_are_read_by_public_rules():
     assert as_number("1_000") == as_number("inf") == np.inf
     assert as_number("-.5e1") == -5
     assert as_number("1e999") == np.inf
+    assert as_number("1.234.567,5", ",") == as_number("1,234,567.5", ".") == 1234567.5
+    assert (
+        as_number("1.5", ",") == as_number("12.34,5", ",") == as_number("1,5") == np.inf
+    )
     assert (
         plain_word("  Zürich   West ", "abcdefghijklmnopqrstuvwxyz ?") == "zurich west"
     )
     assert plain_word("ñandú", "añndu?") == "ñandu"
     assert plain_word("x" * 50, "x?") == "x" * 24
+    numbers = ColumnAnswers(["2.500,5", 2.5, "x", None], decimal=",")._numbers
+    np.testing.assert_array_equal(numbers, [2500.5, 2.5, np.inf, np.nan])
     answers = ColumnAnswers(["1,5", "x"], decimal=",")
     assert len(answers) == 2
     assert "hidden" in repr(answers)

@@ -257,6 +257,11 @@ def test_what_the_promise_says_of_a_folder_of_tables_is_so(out, tmp_path):
     promise = (tmp_path / "all" / "promise.txt").read_text()
     assert "below 0 are shown as 0, so that they add up to more" in promise
     assert "under fitted are not negative, and agree" in promise
+    assert "under whole" not in promise
+    out.save_tables(tmp_path / "whole", whole=True)
+    whole = (tmp_path / "whole" / "promise.txt").read_text()
+    assert "under whole are those of one set of made-up records" in whole
+    assert "under fitted" not in whole
     totals = {"estimate": [], "fitted": []}
     for path in sorted((tmp_path / "all").glob("0*.csv")):
         with open(path, newline="") as file:

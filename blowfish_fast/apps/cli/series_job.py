@@ -299,6 +299,10 @@ def next_job(
     ledger: str = job.ledger
     parts = [] if job.series is None else job.series.split(":")
     base = job.request or path.stem
+    begin, apart, last = base.rpartition("/")
+    if apart and _length(last) is not None:
+        # The first release was named by its epoch, as those after it are.
+        base = begin
     if job.series is None:
         every, released = _requested(ledger, base, epoch)
     else:
@@ -394,7 +398,7 @@ def _requested(path: str, base: str, epoch: str | None) -> tuple[str, dict[str, 
         raise InputError(
             f"no release of this ledger is called {base}/2026-11 or the like yet; say "
             "where it begins, --epoch 2026-11 (or 2026-W46, 2026-Q4, 2026)",
-            received=repr(epoch) if epoch is not None else "",
+            received=None if epoch is None else repr(epoch),
         )
     return every, released
 

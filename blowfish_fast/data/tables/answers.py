@@ -16,7 +16,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast._support.validation import quoted
-from blowfish_fast.data.csv_files import BLANKS
+from blowfish_fast.data.csv_files import BLANKS, GROUPS, numeral_with
 from blowfish_fast.data.domain import Domain, KeyDomain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
@@ -39,8 +39,9 @@ class ColumnAnswers:
     ----------
     values : iterable
         An answer for each row: a text, a number, or None where it is missing.
-    decimal : str, default "."
-        The decimal mark of numbers that are written as texts.
+    decimal : {",", "."}, optional
+        The decimal mark of numbers that are written as texts; marks between thousands
+        are then read, too. By default a point, and no thousands.
 
     Examples
     --------
@@ -53,12 +54,16 @@ class ColumnAnswers:
     Histogram(Domain(visits: 4 cells), counts hidden)
     """
 
-    def __init__(self, values: Iterable[Any], decimal: str = ".") -> None:
-        texts = [as_text(value) for value in values]
+    def __init__(self, values: Iterable[Any], decimal: str | None = None) -> None:
+        answers = [
+            (as_text(value), decimal if isinstance(value, str) else None)
+            for value in values
+        ]
+        texts = [text for text, _ in answers]
         self._texts: AnyArray = np.array([*texts, None], dtype=object)[:-1]
-        read = {text: as_number(text, decimal) for text in set(texts)}
+        read = {answer: as_number(*answer) for answer in set(answers)}
         self._numbers: FloatArray = np.array(
-            [read[text] for text in texts], dtype=np.float64
+            [read[answer] for answer in answers], dtype=np.float64
         )
 
     def __len__(self) -> int:
@@ -110,15 +115,16 @@ def as_text(value: Any) -> str | None:
     return None if text in BLANKS else text
 
 
-def as_number(text: str | None, decimal: str = ".") -> float:
+def as_number(text: str | None, decimal: str | None = None) -> float:
     """Return the number that a text says: NaN where it is missing, infinite for words.
 
     Parameters
     ----------
     text : str or None
         What `as_text` returned.
-    decimal : str, default "."
-        The decimal mark.
+    decimal : {",", "."}, optional
+        The decimal mark; marks between thousands are read where it is stated, as a
+        release reads them.
 
     Returns
     -------
@@ -127,13 +133,19 @@ def as_number(text: str | None, decimal: str = ".") -> float:
 
     Examples
     --------
-    >>> as_number("1,5", ","), as_number("many"), as_number(None)
+    >>> as_number("1,5", ","), as_number("1.234,5", ","), as_number("1.5", ",")
+    (1.5, 1234.5, inf)
+    >>> as_number("1.5"), as_number("many"), as_number(None)
     (1.5, inf, nan)
     """
     if text is None:
         return float("nan")
-    plain = text if decimal == "." else text.replace(decimal, ".")
-    return float(plain) if NUMERAL.fullmatch(plain) else float("inf")
+    if decimal is None:
+        return float(text) if NUMERAL.fullmatch(text) else float("inf")
+    if not re.fullmatch(numeral_with(decimal), text):
+        return float("inf")
+    marks = {**dict.fromkeys(GROUPS[decimal]), decimal: "."}
+    return float(text.translate(str.maketrans(marks)))
 
 
 def plain_word(text: str, symbols: str) -> str:
@@ -174,8 +186,8 @@ class SurveyAnswers:
     ----------
     columns : mapping from name to iterable
         The answers of each column.
-    decimal : str, default "."
-        The decimal mark.
+    decimal : {",", "."}, optional
+        The decimal mark, as in `ColumnAnswers`.
 
     Raises
     ------
@@ -189,7 +201,7 @@ class SurveyAnswers:
     """
 
     def __init__(
-        self, columns: Mapping[str, Iterable[Any]], decimal: str = "."
+        self, columns: Mapping[str, Iterable[Any]], decimal: str | None = None
     ) -> None:
         self.columns = {
             name: ColumnAnswers(values, decimal) for name, values in columns.items()

@@ -6,6 +6,7 @@ import pytest
 
 from blowfish_fast.apps.cli.files import look_source
 from blowfish_fast.apps.cli.files.look_page import write_look
+from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.data.tables.answers import SurveyAnswers
 from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
 from blowfish_fast.mechanisms.around_releases.first_look import FirstLook
@@ -50,6 +51,24 @@ def test_the_terminal_shows_what_columns_hold():
     shown = run(*LOOK, "--column", "sex", "--persons", "--domain", "sex=categories:f,m")
     assert "sex categories" in shown
     assert "each person with all her answers" in shown
+
+
+def test_thousands_are_numbers_where_a_decimal_mark_is_stated(survey):
+    rows = [f"{'Ja' if at % 2 else 'ja'};1.{at:03},50" for at in range(800)]
+    (survey / "pay.csv").write_text("\n".join(["part;pay", *rows]))
+    report = told("first-look", "pay.csv", "--epsilon", "5", "--decimal", ",")
+    assert [look["kind"] for look in report["looks"]] == ["words", "numbers"]
+
+
+def test_a_look_says_that_capitals_of_words_are_not_told_apart(survey, capsys):
+    rule = "capitals and accents are not told apart"
+    assert run_command(LOOK) == 0
+    assert rule in (survey / "survey-look.html").read_text()
+    assert rule in " ".join(capsys.readouterr().err.split())
+    cells = ["--column", "sex", "--domain", "sex=categories:f,m", "--overwrite"]
+    assert run_command([*LOOK, *cells]) == 0
+    assert rule not in (survey / "survey-look.html").read_text()
+    assert rule not in " ".join(capsys.readouterr().err.split())
 
 
 def test_ordered_categories_have_a_median(survey):

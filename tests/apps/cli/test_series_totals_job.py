@@ -221,7 +221,9 @@ def test_next_releases_new_files_by_date(tmp_path, capsys):
     for name in ("2025-11", "2025-12"):
         (tmp_path / f"visits-{name}.csv").write_text("age\n" + "7\n" * 50)
     assert run_command(["next", "monthly.toml"]) != 0
-    assert "say where it begins, --epoch 2026-11" in capsys.readouterr().err
+    told_why = capsys.readouterr().err
+    assert "say where it begins, --epoch 2026-11" in told_why
+    assert "received" not in told_why
     first = told("next", "monthly.toml", "--epoch", "2025-11")
     assert first["request"] == "monthly/2025-11"
     second = told("next", "monthly.toml")
@@ -249,6 +251,17 @@ def test_next_releases_new_files_by_date(tmp_path, capsys):
     ):
         assert run_command(["answer", *words]) != 0
         assert reason in " ".join(capsys.readouterr().err.split())
+
+
+def test_next_follows_a_release_that_was_named_by_its_month(tmp_path):
+    stated = MONTHLY.replace("{epoch}", "2025-11") + 'request = "visits/2025-11"\n'
+    (tmp_path / "monthly.toml").write_text(stated)
+    for name in ("2025-11", "2025-12"):
+        (tmp_path / f"visits-{name}.csv").write_text("age\n" + "7\n" * 50)
+    told("release", "monthly.toml", "--out", "first.blowfish")
+    second = told("next", "monthly.toml", "--data", "visits-2025-12.csv")
+    assert second["request"] == "visits/2025-12"
+    assert second["remaining"] == 10
 
 
 def _next(tmp_path, today, **more):

@@ -164,7 +164,7 @@ def run_first_look(
     """
     from blowfish_fast._support.validation import as_confidence
     from blowfish_fast.apps.cli.files import look_source
-    from blowfish_fast.apps.cli.files.look_page import write_look
+    from blowfish_fast.apps.cli.files.look_page import WORDS_ARE_PLAIN, write_look
     from blowfish_fast.apps.cli.files.outputs import check_file
     from blowfish_fast.apps.cli.options import refuse_existing
     from blowfish_fast.apps.cli.parsing.domain import parse_column
@@ -248,6 +248,8 @@ def run_first_look(
             ),
         ],
     )
+    if any(column.kind == "words" for column in look.columns):
+        remark(WORDS_ARE_PLAIN)
     if ledger is None:
         remark("no ledger: further releases from these people add up with this one")
     remark(f"written: {page}")

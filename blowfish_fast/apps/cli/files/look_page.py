@@ -13,6 +13,7 @@ from pathlib import Path
 
 from blowfish_fast._support import palette
 from blowfish_fast._support.interval_texts import end_text, interval_text
+from blowfish_fast.data.tables.answers import LONGEST_WORD
 from blowfish_fast.release.wide.look_release import Bar, ColumnLook, LookRelease
 
 STYLE = Path(__file__).with_name("page.css").read_text()
@@ -27,6 +28,12 @@ LABEL = 190
 """Width of what stands beside the bars."""
 LONGEST = 340
 """Width of the longest bar."""
+WORDS_ARE_PLAIN = (
+    "Words that nobody stated are counted by a public rule: capitals and accents are "
+    "not told apart, other characters are question marks, and words end after "
+    f"{LONGEST_WORD} characters. State the categories of a column, and they are "
+    "counted as they are spelled."
+)
 LETTERS = 28
 """Characters of a label that is shown whole."""
 
@@ -59,6 +66,8 @@ def write_look(look: LookRelease, path: Path, confidence: float, *, name: str) -
             '<p class="warning">An experiment: its noise was seeded, and it protects '
             "nobody. Do not publish it as a private release.</p>"
         )
+    if any(column.kind == "words" for column in look.columns):
+        parts.append(f"<p>{WORDS_ARE_PLAIN}</p>")
     if grey:
         parts.append(
             f"<p>Grey are {len(grey):,} of {many:,} columns, in which the interval of "

@@ -76,16 +76,15 @@ def read_answers(path: Path, form: TextForm, names: Sequence[str]) -> SurveyAnsw
         The table.
     """
     require("pyarrow", extra="files", purpose="reading files of records")
-    decimal = form.decimal or "."
     if _is_parquet(path):
         source = f"read_parquet({literal(str(path))})"
         selected = [f"CAST({_quoted(name)} AS VARCHAR)" for name in names]
-        return _answers(source, selected, names, decimal)
+        return _answers(source, selected, names, None)
     head = read_head(path, [], form)
     places = [_csv_names(path, form).index(name) for name in names]
     with CsvTable(path, head).open() as table:
         selected = [f"c{place}" for place in places]
-        return _answers(table.source(texts=True), selected, names, decimal)
+        return _answers(table.source(texts=True), selected, names, form.decimal)
 
 
 def values_of(path: Path, form: TextForm, name: str) -> list[str]:
@@ -122,7 +121,7 @@ def values_of(path: Path, form: TextForm, name: str) -> list[str]:
 
 
 def _answers(
-    source: str, selected: Sequence[str], names: Sequence[str], decimal: str
+    source: str, selected: Sequence[str], names: Sequence[str], decimal: str | None
 ) -> SurveyAnswers:
     listed = ", ".join(f"{column} AS v{at}" for at, column in enumerate(selected))
     with duckdb_module().connect() as connection:
