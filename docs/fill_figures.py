@@ -560,7 +560,25 @@ def _tables_figures() -> dict[str, str]:
     ]
     singles = [float(row["best"]) / float(row["independent"]) for row in judged]
     words = {"d": "data", "p": "plan"}
+    asked = {"2": "", "3": ", tables of three asked"}
     return {
+        "tables.census": _table(
+            (
+                *("neighbours and budget", "tables of the model", "synthetic records"),
+                *("all 364 tables of three, model", "the same, records", "CPU s"),
+            ),
+            [
+                (
+                    f"{row['neighbours']}, {row['budget']}{asked[row['asked']]}",
+                    *(
+                        row[name]
+                        for name in ("model", "records", "three_model", "three_records")
+                    ),
+                    f"{float(row['seconds']):.0f}",
+                )
+                for row in _rows(TABLES / "census.csv")
+            ],
+        ),
         "tables.judged": _table(
             (
                 *("survey", "neighbours and budget", "exact independence"),

@@ -5,7 +5,8 @@ private choice names the pair of attributes, and its resolution, that the model 
 misses most, or the triple where tables of three are asked; it is measured; the model of
 greatest entropy is fitted to all that was measured. Where edges of the policy move few
 tables each, all pairs are measured coarsely in place of choices, and batches hold every
-attribute once.
+attribute once. In rho, where choices would be too few to join all attributes, all pairs
+are measured together, and the model follows what is more than their noise.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from .chosen_tables_run import ChoicePlan, TablesRun, refuse_prediction
 from .contingency import Contingency
 from .tables.demanded_tables import MOST_ROUNDS, as_demanded
 from .tables.impossible_cells import ImpossibleCells
+from .tables.pooled_tables import POOL_BOUND
 from .tables.prior_tables import PriorTables
 from .tables.table_merging import MOST_MERGED
 from .tables.table_rules import (
@@ -91,8 +93,10 @@ class ChosenTables(Mechanism):
         more attributes are, triples may be chosen beside pairs, except where all pairs
         are screened: of those of fewest cells, up to 2^22 cells together.
     choose : {"best", "data", "plan"}
-        "data" lets the data choose; "plan" measures what `Contingency` plans from
-        public sizes, and releases what it would; "best" takes the plan where that
+        "data" lets the data choose (in rho, where choices would be no more than
+        attributes and a plan predicts to misplace less than 0.15 of the records, all
+        pairs are measured together instead); "plan" measures what `Contingency` plans
+        from public sizes, and releases what it would; "best" takes the plan where that
         predicts to misplace less than 0.08 of the records, and the choice elsewhere.
     records : int, optional
         A public number of records for these rules. Without one, the number is exact
@@ -456,7 +460,26 @@ class ChosenTables(Mechanism):
         run.buy_total()
         if decided is None:
             decided = self._better(run.total, private.remaining)
-        return self._follow_plan(run) if decided == "plan" else run.choose_tables()
+        if decided == "plan":
+            return self._follow_plan(run)
+        return run.choose_tables(pooled=self._pools(run.total, run.left))
+
+    def _pools(self, records: float, budget: Budget) -> bool:
+        """Whether all pairs are measured together in place of choices: Lemma DC13.
+
+        In rho, where every edge moves all tables, a plan predicts to misplace more than
+        is good enough and not much more, and chosen tables would be too few to join all
+        attributes: public numbers, and what was published.
+        """
+        rules = self._rules
+        if budget.power == 1 or rules.screens or rules.triples or not rules.pairs:
+            return False
+        if self.always is not None or self.rounds is not None:
+            return False
+        _, tables = rules.split(records, budget)
+        if tables > len(rules.singles):
+            return False
+        return PLAN_BOUND <= self.planned_misplaced(records, budget) < POOL_BOUND
 
     @property
     def _certified(self) -> tuple[AxisSet, ...]:

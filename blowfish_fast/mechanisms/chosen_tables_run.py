@@ -10,7 +10,7 @@ sizes were checked before the first draw, and tables that do not fit are left ou
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any, NamedTuple, NoReturn
@@ -44,6 +44,7 @@ from blowfish_fast.release.entropy.junction_tree import Messages, tree_cells
 from .base import Outcome
 from .tables.demanded_tables import planned_rounds
 from .tables.impossible_cells import ImpossibleCells
+from .tables.pooled_tables import POOL_ROUNDS, POOL_SIDE, POOL_SINGLES, PooledPair
 from .tables.prior_tables import PriorTables
 from .tables.table_merging import (
     LEAST_DEVIATIONS,
@@ -275,9 +276,24 @@ class TablesRun:
             refuse_prediction()
         self.total = max(float(noisy.reshape(-1)[0]), 1.0)
 
-    def choose_tables(self) -> Outcome:
-        """Measure single tables, then what the data choose, and fit the model."""
+    def choose_tables(self, *, pooled: bool = False) -> Outcome:
+        """Measure single tables, then what the data choose, and fit the model.
+
+        Parameters
+        ----------
+        pooled : bool, default False
+            Whether all pairs are measured together in place of choices.
+
+        Returns
+        -------
+        Outcome
+            The measurements, and the model among the details.
+        """
         rules, budget = self.rules, self.left
+        if pooled:
+            self._measure_singles(budget * POOL_SINGLES)
+            self._measure_pool()
+            return self._modelled(carried=True)
         planned = planned_rounds(
             rules, self.total, budget, self.plan.always, self.plan.rounds
         )
@@ -291,7 +307,11 @@ class TablesRun:
         elif planned.rounds:
             self._measure_rounds(planned.rounds)
         # Screens are many tables of much noise, which the law has to balance.
-        self.fit.improve(LAST_STEPS, 1e-7, carried=rules.screens)
+        return self._modelled(carried=rules.screens)
+
+    def _modelled(self, *, carried: bool) -> Outcome:
+        """Fit the model for the last time, and buy its certificate."""
+        self.fit.improve(LAST_STEPS, 1e-7, carried=carried)
         model = EntropyModel(
             [attribute.grouping for attribute in self.attributes],
             [attribute.inside for attribute in self.attributes],
@@ -444,7 +464,9 @@ class TablesRun:
         levels = (Grouping.single_cells(merged.count),)
         return MergedAttribute(even, merged, levels, True)
 
-    def _add_goal(self, table: MergedTable, noisy: IntArray, variance: float) -> None:
+    def _add_goal(
+        self, table: MergedTable, noisy: IntArray | FloatArray, variance: float
+    ) -> None:
         """Let the model follow a table, at merged cells of the model or coarser."""
         if not math.isfinite(variance):
             return
@@ -618,7 +640,9 @@ class TablesRun:
         if not pairs:
             return
         tables = [
-            MergedTable(pair, tuple(self._screen_grouping(axis) for axis in pair))
+            MergedTable(
+                pair, tuple(self._few_cells(axis, SCREEN_SIDE) for axis in pair)
+            )
             for pair in pairs
         ]
         screens = self._measure("screen", tables, [1.0] * len(tables), budget)
@@ -629,17 +653,60 @@ class TablesRun:
         counts = self.fit.sizes
         return [pair for pair in self.rules.pairs if min(counts[a] for a in pair) > 1]
 
-    def _screen_grouping(self, axis: int) -> Grouping:
+    def _few_cells(self, axis: int, most: int) -> Grouping:
+        """Return the finest level of an attribute of at most so many cells."""
         attribute = self.attributes[axis]
         level = next(
-            (
-                grouping
-                for grouping in attribute.levels
-                if grouping.count <= SCREEN_SIDE
-            ),
+            (grouping for grouping in attribute.levels if grouping.count <= most),
             attribute.levels[-1],
         )
         return attribute.grouping.then(level)
+
+    def _measure_pool(self) -> None:
+        """Measure all pairs at one rate; follow what exceeds noise: Lemma DC13."""
+        pairs = self._pairs_of_several()
+        if not pairs:
+            return
+        tables = [
+            MergedTable(pair, tuple(self._few_cells(axis, POOL_SIDE) for axis in pair))
+            for pair in pairs
+        ]
+        measured = self._measure("screen", tables, [1.0] * len(tables), self.left)
+        waiting = {
+            table.axes: PooledPair(table, noisy, variance)
+            for table, (noisy, variance) in zip(tables, measured, strict=True)
+        }
+        for _ in range(POOL_ROUNDS):
+            targets = self._strongest(waiting)
+            if not targets:
+                break
+            for pair, target in targets.items():
+                own = waiting.pop(pair)
+                self._add_goal(own.table, target, own.variance)
+            self.fit.improve(BATCH_STEPS, carried=True)
+
+    def _strongest(
+        self, waiting: Mapping[AxisSet, PooledPair]
+    ) -> dict[AxisSet, FloatArray]:
+        """Return what the model should follow next: half as many as attributes."""
+        model = self.fit.tree.pairs(self.fit.beliefs)
+        options = []
+        for pair, own in waiting.items():
+            law = _model_cells(own.table, model[pair], self.attributes)
+            evidence, target = own.beyond_noise(self.total * law)
+            if evidence > 0.0:
+                weighed = self.plan.weights[pair] * evidence
+                options.append((-weighed, pair, target))
+        options.sort(key=lambda option: option[:2])
+        scopes = list(self.fit.scopes)
+        targets: dict[AxisSet, FloatArray] = {}
+        for _, pair, target in options:
+            if len(targets) == max(len(self.sizes) // 2, 1):
+                break
+            if tree_cells(self.fit.sizes, [*scopes, pair]) <= self.plan.cells:
+                scopes.append(pair)
+                targets[pair] = target
+        return targets
 
     def _measure_batches(self, batches: int) -> None:
         """Measure batches in which every attribute stands at most once: Lemma DC5."""

@@ -517,7 +517,8 @@ def _measured_section(release: ChosenTablesRelease) -> Section:
     ]
     sentence = (
         "Tables that were measured have intervals of the truth, at the merged cells "
-        "listed here; noise is a standard deviation. All other tables come from a model"
+        "listed here, of a table that is listed twice at those that stand first; noise "
+        "is a standard deviation. All other tables come from a model"
     )
     sentence += (
         "." if release.has_certificate else ", and how far it is off is not known."

@@ -309,7 +309,7 @@ def _chosen_tables(
             mechanism, mechanism.name, tuple(because), plan.rms, "predicted", plan
         )
     because.append(
-        "The data choose, privately, which pairs of columns are measured and how "
+        "The data choose, privately, which pairs of columns are followed and how "
         "finely; a model answers the rest."
         if decided == "data"
         else "A noisy number of records decides whether the plan of public sizes is "

@@ -288,9 +288,9 @@ def _measured_sentence(report: dict[str, Any]) -> str:
     unknown = "" if "certified" in report else ", and how far it is off is not known"
     return (
         f"{len(pairs):,} tables of several columns were measured, of "
-        f"{report['tables']:,} that were asked; these have intervals of the truth. "
-        f"All others come from a model{unknown}. `blowfish explain` lists what was "
-        "measured."
+        f"{report['tables']:,} that were asked; these, and single columns, have "
+        f"intervals of the truth. All others come from a model{unknown}. `blowfish "
+        "explain` lists what was measured."
     )
 
 
@@ -351,7 +351,8 @@ def _question(facts: Facts, job: Job, choice: MechanismChoice) -> str:
     from blowfish_fast.mechanisms.sparse import SparseLaplace
 
     attribute = facts.domain.attributes[0]
-    if is_wide(facts.domain):
+    stated = attribute.levels is not None or attribute.cuts is not None
+    if is_wide(facts.domain) and not stated:
         if isinstance(choice.mechanism, SparseLaplace):
             return ""
         low, high = wide_ends(attribute)

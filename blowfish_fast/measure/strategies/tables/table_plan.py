@@ -143,6 +143,10 @@ def plan_tables(asked: AskedTables, kind: PlanKind = "best") -> TablePlan:
     )
 
 
+ONE_CELL = 1e-6
+"""What a residual along an attribute of one cell counts: more than nothing."""
+
+
 class _Problem:
     """The objective of rates: sum over residuals of c_S / I_S, worst edge at cost 1."""
 
@@ -163,8 +167,13 @@ class _Problem:
         self.costs[[self.place[part] for part in exact]] = 0.0
 
     def _flat(self, part: AxisSet) -> float:
+        """Return the part of a table's cells that a residual is about.
+
+        An attribute of one cell has no residual, and yet tables with it are asked: it
+        counts next to nothing, so that some measured table holds each of them.
+        """
         sizes = (self.asked.sizes[axis] for axis in part)
-        return float(np.prod([1.0 - 1.0 / side for side in sizes]))
+        return float(np.prod([1.0 - 1.0 / side or ONE_CELL for side in sizes]))
 
     def evenly(self, kind: str, tables: Sequence[AxisSet]) -> TablePlan:
         """Measure tables at equal rates."""
