@@ -69,6 +69,7 @@ from .sampling.shares import population_shares
 
 if TYPE_CHECKING:
     from .sampling.differences import Compared, Difference
+    from .sampling.rates import Rate
 
 Answer = TypeVar("Answer")
 NamedCovers = dict[int, list[tuple[Any, Cover]]]
@@ -579,17 +580,6 @@ class Groups(Questions[GroupedAnswers]):
     def _among(self, axis: int, groups: list[tuple[Any, Cover]]) -> Groups:
         return Groups(self._release, {**self._groups, axis: groups}, self._named)
 
-    def _each(self) -> list[Selection]:
-        """Return each group as a selection, in the order of answers."""
-        covers = [self._groups[axis][0][1] for axis in range(len(self._groups))]
-        selections = []
-        for parts in itertools.product(*(self._groups[axis] for axis in self._named)):
-            chosen = list(covers)
-            for axis, (_, cover) in zip(self._named, parts, strict=True):
-                chosen[axis] = cover
-            selections.append(Selection(self._release, chosen))
-        return selections
-
 
 class Selection(Questions[Estimate]):
     """The records of a release that meet conditions; see ``release.where``.
@@ -744,6 +734,31 @@ class Selection(Questions[Estimate]):
         own, axis, first, _ = self._valued(name, values)
         less, _, second, _ = other._valued(name, values)
         return population_difference((own._grid, less._grid), of, axis, (first, second))
+
+    def ratio(self, other: Selection) -> Rate:
+        """Return how many there are for each of another selection, in the population.
+
+        Unemployed by labour force, children by women: neither number has to be public,
+        and neither selection a part of the other. Free.
+
+        Parameters
+        ----------
+        other : Selection
+            What is divided by, of the same release.
+
+        Returns
+        -------
+        Rate
+            The estimate, with ``interval()``, and ``difference(...)`` to another rate.
+
+        Raises
+        ------
+        InputError
+            If it is no selection of the same release.
+        """
+        from .sampling.rates import population_rate
+
+        return population_rate(self._grid, getattr(other, "_grid", None))
 
     def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
         """Break the selection down by attributes.

@@ -352,6 +352,12 @@ class Question(Selected):
     count: bool = option(
         None, "Count the records; this is the default.", "--count", default=False
     )
+    per: list[str] = option(
+        "CONDITION",
+        "With --of population: divide by how many meet this instead, a rate, as "
+        "--where work=looking --per work=looking,employed.",
+        default=[],
+    )
     minus: list[str] = option(
         "CONDITION",
         "With --of population: take off those who meet this instead, as --where F "
@@ -385,7 +391,7 @@ class Question(Selected):
         """Whether records are selected and measured."""
         measured = [self.sum_of, self.mean_of, self.std_of, self.quantile_of]
         chosen = self.where or self.by or self.count or self.share or self.quantiles
-        return bool(chosen) or any(measured)
+        return bool(chosen or self.minus or self.per) or any(measured)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ With ``--by`` every group has a line. What is computed is ``Selection.difference
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,18 +17,22 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.apps.cli.options import Question
 from blowfish_fast.apps.cli.parsing.domain import find_column, names_polygons
-from blowfish_fast.apps.cli.parsing.where import parse_condition
 from blowfish_fast.data.axes import representatives
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import BOUND_NAMES
-from blowfish_fast.release.olap import Selection
 from blowfish_fast.release.sampling.differences import Compared, Difference
 from blowfish_fast.release.sampling.sampled_release import stated_design
 
-from .answer_table import group_columns
 from .population_questions import NOISE_SHARE, check_population
-from .release_questions import select_records
+from .population_rates import (
+    RATE,
+    check_rate,
+    naming_columns,
+    other_group,
+    rates_of,
+    selections_of,
+)
 
 P_VALUE = "p_value"
 """The column of "there is no difference"."""
@@ -72,6 +75,8 @@ def check_difference(asked: Question, *, waves: bool, rounded: bool) -> None:
             received="both",
             way_out="Leave one of them out",
         )
+    if asked.per:
+        check_rate(asked, rounded=rounded)
     others = [asked.sum_of, asked.std_of, asked.workload, asked.file, asked.quantile_of]
     places = any(map(names_polygons, asked.by))
     if any(others) or asked.ranges or asked.quantiles or places:
@@ -124,15 +129,18 @@ def answer_differences(
     for release in releases:
         check_population(release, asked)
     first, second = releases[0], releases[-1]
-    taken_off = _taken_off(asked, second) if asked.minus else asked
-    pairs = list(
-        zip(_selections(first, asked), _selections(second, taken_off), strict=True)
-    )
-    compared, words = _measure(asked, first)
-    differences = [own.difference(other, **words) for own, other in pairs]
+    taken_off = other_group(asked, asked.minus, second) if asked.minus else asked
+    measure, words = (RATE, {}) if asked.per else _measure(asked, first)
+    sides: Any = rates_of if asked.per else selections_of
+    differences = [
+        own.difference(other, **words)
+        for own, other in zip(
+            sides(first, asked), sides(second, taken_off), strict=True
+        )
+    ]
     return (
         {
-            **_beside(first, asked, compared),
+            **naming_columns(first, asked, measure),
             "difference": np.array([float(difference) for difference in differences]),
             **_errors(differences, confidence),
         },
@@ -140,55 +148,17 @@ def answer_differences(
     )
 
 
-def _taken_off(asked: Question, release: Release) -> Question:
-    """Return the question about the other group.
-
-    Conditions on columns that ``--minus`` does not name hold for both groups.
-    """
-    domain = release.domain
-    named = {parse_condition(words, domain)[0] for words in asked.minus}
-    common = [
-        words for words in asked.where if parse_condition(words, domain)[0] not in named
-    ]
-    return replace(asked, where=[*common, *asked.minus])
-
-
-def _selections(release: Release, asked: Question) -> list[Selection]:
-    selection, grouped, _ = select_records(release, asked)
-    return [selection] if grouped is None else grouped(selection)._each()
-
-
-def _measure(asked: Question, release: Release) -> tuple[Compared, dict[str, Any]]:
-    """Return what is compared, and what ``Selection.difference`` takes for it."""
+def _measure(asked: Question, release: Release) -> tuple[str, dict[str, Any]]:
+    """Return what the comparison is called, and what ``difference`` takes for it."""
     if asked.mean_of is None:
         compared: Compared = "share" if asked.share else "count"
-        return compared, {"of": compared}
+        return MEASURES[compared], {"of": compared}
     axis = find_column(asked.mean_of, release.domain)
     words: dict[str, Any] = {"of": "mean", "name": axis}
     attribute = release.domain.attributes[axis]
     if attribute.cuts is not None:
         words["values"] = representatives(attribute)
-    return "mean", words
-
-
-def _beside(
-    release: Release, asked: Question, compared: Compared
-) -> dict[str, AnyArray]:
-    """Return columns that say what each line is about."""
-    selection, grouped, _ = select_records(release, asked)
-    if grouped is not None:
-        columns = group_columns([grouped(selection).count()])
-        columns.popitem()
-        return columns
-    words = [" and ".join(asked.where) or "all records", MEASURES[compared]]
-    names = ["where", "measure"]
-    if asked.minus:
-        words.insert(1, " and ".join(asked.minus))
-        names.insert(1, "minus")
-    return {
-        name: np.array([text], dtype=object)
-        for name, text in zip(names, words, strict=True)
-    }
+    return MEASURES["mean"], words
 
 
 def _errors(differences: list[Difference], confidence: float) -> dict[str, AnyArray]:

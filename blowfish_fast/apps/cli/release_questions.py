@@ -192,7 +192,9 @@ def asked_table(release: Release, asked: Question) -> Release:
     if asked.ranges or asked.file or asked.workload:
         return take(tuple(range(release.domain.ndim)))
     measured = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
-    words = [word for word in (*asked.where, *asked.by, *measured) if word]
+    compared = (*asked.minus, *asked.per)
+    named = (*asked.where, *asked.by, *compared, *measured)
+    words = [word for word in named if word]
     axes = {find_column(split_name(word)[0], release.domain) for word in words}
     return take(sorted(axes) or release.asked[0])
 

@@ -50,16 +50,36 @@ PRECISION = 1.005
 """P-values are rounded up by at most this factor."""
 
 
-class _Side(NamedTuple):
-    """One group: its release, its number, and the row that its error is."""
+class Side(NamedTuple):
+    """One group: its release, its number, and the row that its error is.
+
+    Attributes
+    ----------
+    source : Sampled
+        A release with a design.
+    number : float
+        The estimate.
+    row : scipy sparse array, shape (1, cells)
+        What a record of each cell adds to its error.
+    """
 
     source: Sampled
     number: float
     row: Any
 
 
-class _Law(NamedTuple):
-    """The error of a row: variance of sampling, what it is unsure by, and noise."""
+class Law(NamedTuple):
+    """The error of a row: variance of sampling, what it is unsure by, and noise.
+
+    Attributes
+    ----------
+    sampling : float
+        The variance that the draw of the sample makes, as far as it is known.
+    unsure : Spread
+        The noise in that variance.
+    noise : Spread
+        The noise in the answer itself.
+    """
 
     sampling: float
     unsure: Spread
@@ -75,13 +95,13 @@ class Difference(float):
     ----------
     number : float
         The estimate.
-    laws : list of _Law
+    laws : list of Law
         What is known of its error, one for each release.
     """
 
-    _laws: list[_Law]
+    _laws: list[Law]
 
-    def __new__(cls, number: float, laws: list[_Law]) -> Difference:
+    def __new__(cls, number: float, laws: list[Law]) -> Difference:
         """Keep the law of the error beside the number."""
         estimate = super().__new__(cls, number)
         estimate._laws = laws
@@ -187,9 +207,32 @@ def population_difference(
         for at, grid in enumerate(grids)
     ]
     first, second = sides
-    number = first.number - second.number
-    if grids[0].release is grids[1].release:
-        return Difference(number, [_law(first.source, first.row - second.row)])
+    return Difference(first.number - second.number, difference_of(sides))
+
+
+def difference_of(sides: list[Side]) -> list[Law]:
+    """Return the law of the first side minus the second, or of a single one: PN10.
+
+    Parameters
+    ----------
+    sides : list of Side
+        One, two of one release, or two of releases about different people.
+
+    Returns
+    -------
+    list of Law
+        One for each release.
+
+    Raises
+    ------
+    InputError
+        If noises are of two kinds.
+    """
+    first, last = sides[0], sides[-1]
+    if len(sides) == 1:
+        return [_law(first.source, first.row)]
+    if first.source.release is last.source.release:
+        return [_law(first.source, as_sparse(first.row - last.row))]
     laws = [_law(side.source, side.row) for side in sides]
     if len({law.noise.gaussian_rows > 0 for law in laws}) > 1:
         raise InputError(
@@ -197,12 +240,12 @@ def population_difference(
             "no known law here",
             way_out="Release both in one currency",
         )
-    return Difference(number, laws)
+    return laws
 
 
 def _side(
     grid: Grid, compared: Compared, axis: int | None, values: ValueRows | None
-) -> _Side:
+) -> Side:
     source, inside = Sampled(grid.release, 0.95), whole_rows_of(grid)
     people = 1.0
     if compared == "count":
@@ -233,10 +276,10 @@ def _side(
         estimate = np.array([min(max(total / size, low), high)])
     rows = ratio.values - as_sparse(ratio.inside.multiply(estimate[:, None]))
     number = people * float(estimate[0]) + centre
-    return _Side(source, number, as_sparse(rows * (people / size)))
+    return Side(source, number, as_sparse(rows * (people / size)))
 
 
-def _number(source: Sampled, inside: Any) -> _Side:
+def _number(source: Sampled, inside: Any) -> Side:
     """Return a number of people where no number of records is divided by.
 
     Where everybody was drawn with a chance that is known, a record stands for so many
@@ -249,29 +292,48 @@ def _number(source: Sampled, inside: Any) -> _Side:
     row = as_sparse(inside / rate)
     weighted = without_zeros(row.multiply(weights[None, :]))
     total = source.answers(SparseRows(source.release.domain, weighted))
-    return _Side(source, float(total[0]), row)
+    return Side(source, float(total[0]), row)
 
 
-def _law(source: Sampled, row: Any) -> _Law:
+def _law(source: Sampled, row: Any) -> Law:
     """Return the law of one row: of its noise, and of the sampling's variance."""
     domain, (weights, variances) = source.release.domain, source.weights
     values = row
     if isinstance(source.design, Stratified):
         strata = strata_of(source)
         weights, variances = strata.weights, strata.variances
-        values = as_sparse(_from_means(source, row.toarray(), strata))
+        values = as_sparse(from_means(source, row.toarray(), strata))
     linear = SparseRows(domain, without_zeros(row.multiply(weights[None, :])))
     squares = values.multiply(values).multiply(variances[None, :])
     squared = SparseRows(domain, without_zeros(squares))
     drawn = float(source.answers(squared)[0])
-    return _Law(max(drawn, 0.0), source.spread(squared), source.spread(linear))
+    return Law(max(drawn, 0.0), source.spread(squared), source.spread(linear))
 
 
-def _from_means(source: Sampled, row: FloatArray, strata: Strata) -> FloatArray:
+def from_means(source: Sampled, row: FloatArray, strata: Strata) -> FloatArray:
     """Return values of records from the mean of their stratum in the sample.
 
     The variance of a stratum is the least mean square from any number, so that its
     estimate from a noisy mean is from above.
+
+    Parameters
+    ----------
+    source : Sampled
+        A release with a stratified design.
+    row : ndarray of float64, shape (1, cells)
+        The value of a record of each cell.
+    strata : Strata
+        Its strata.
+
+    Returns
+    -------
+    ndarray of float64, shape (1, cells)
+        The values less their mean.
+
+    Raises
+    ------
+    IntervalError
+        If nobody was drawn of a stratum that has values.
     """
     domain, many = source.release.domain, strata.people.size
     inside = strata.labels[None, :] == np.arange(many)[:, None]

@@ -114,6 +114,10 @@ class Ratio:
         """
         rows = self.values - as_sparse(self.inside.multiply(tried[:, None]))
         squared = without_zeros(rows.multiply(rows).multiply(self.source.weights[1]))
+        return self._answered(squared, miss)
+
+    def _answered(self, squared: Any, miss: float) -> FloatArray:
+        """Return variances that are linear answers, from above if there is a miss."""
         asked = SparseRows(self.cells, squared)
         answers = self.source.answers(asked)
         if miss > 0.0:

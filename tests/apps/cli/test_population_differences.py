@@ -206,3 +206,46 @@ def test_numbers_of_people_of_strata_are_compared():
         sum(part.sampling for part in parts), rel=1e-6
     )
     assert both.noise == pytest.approx(sum(part.noise for part in parts))
+
+
+FORCE = ("--where", "work=looking", "--per", "work=looking,employed")
+
+
+def rate_of(release, **chosen):
+    force = release.where(work=["looking", "employed"], **chosen)
+    return release.where(work="looking", **chosen).ratio(force)
+
+
+def test_rates_divide_by_another_group():
+    answers = told("answer", "now.blowfish", *ASKED, *FORCE)
+    (line,) = answers["answers"]
+    now, before = loaded()
+    rate = rate_of(now)
+    assert line["rate"] == pytest.approx(rate)
+    assert bounds(line) == pytest.approx(rate.interval())
+    assert line["per"] == "work=looking,employed"
+    assert line["measure"] == "population_rate"
+    assert "Of the variance" in answers["interval"]
+    normal = ("--method", "normal", "--by", "sex")
+    women, _ = told("answer", "now.blowfish", *ASKED, *FORCE, *normal)["answers"]
+    assert women["sex"] == "F"
+    expected = rate_of(now, sex="F").interval(method="normal")
+    assert bounds(women) == pytest.approx(expected)
+    (wave,) = told(*WAVES, *ASKED, *FORCE)["answers"]
+    change = rate.difference(rate_of(before))
+    assert wave["difference"] == pytest.approx(change)
+    assert wave["p_value"] == pytest.approx(change.p_value())
+    minus = ("--where", "sex=F", "--minus", "sex=M")
+    (groups,) = told("answer", "now.blowfish", *ASKED, *FORCE, *minus)["answers"]
+    apart = rate_of(now, sex="F").difference(rate_of(now, sex="M"))
+    assert groups["difference"] == pytest.approx(apart)
+    assert groups["per"] == "work=looking,employed"
+
+
+def test_what_is_no_rate_is_refused():
+    ask = ("answer", "now.blowfish")
+    assert "Ask --of population" in str(refused(*ask, *FORCE))
+    problem = refused(*ask, *ASKED, *FORCE, "--share")
+    assert "nothing else is measured" in str(problem)
+    waves = refused(*WAVES, *ASKED, *FORCE, "--mean", "age")
+    assert "nothing else is measured" in str(waves)

@@ -83,6 +83,7 @@ def run_answer(
         check_difference,
     )
     from blowfish_fast.apps.cli.population_questions import drawn_release
+    from blowfish_fast.apps.cli.population_rates import answer_rates, check_rate
     from blowfish_fast.data.frames import Table
     from blowfish_fast.data.predicates import extent
 
@@ -91,6 +92,8 @@ def run_answer(
     compares = waves or bool(asked.minus)
     if compares:
         check_difference(asked, waves=waves, rounded=rounded)
+    elif asked.per:
+        check_rate(asked, rounded=rounded)
     many = asked.file or asked.workload or len(asked.ranges) > SHORT_LIST
     COMPILER.spare(not many and is_short(path, SHORT_FILE))
     as_map = check_map_of_answers(out, asked.by, overwrite=overwrite)
@@ -117,8 +120,11 @@ def run_answer(
             if rounded:
                 release = outputs.rounded(release)
             step("answering")
-            answered = questions.answer_question(release, asked)
-            columns, about = questions.add_intervals(release, answered, checked)
+            if asked.per:
+                columns, about = answer_rates(release, asked, checked)
+            else:
+                answered = questions.answer_question(release, asked)
+                columns, about = questions.add_intervals(release, answered, checked)
     table = Table(columns, experiment=not release.private)
     if out is not None and as_map:
         promise = f"{release.guarantee} {about}"
