@@ -21,6 +21,7 @@ NAMES = (
     "salary_three_policies",
     "census_survey",
     "audit_of_strangers",
+    "labour_force",
 )
 MOST_BYTES = 1_500_000
 
