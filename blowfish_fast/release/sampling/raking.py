@@ -26,6 +26,9 @@ from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table, cell_columns
 from blowfish_fast.errors import InputError
+from blowfish_fast.release.grants import BOUND_NAMES
+
+from .raked_intervals import intervals_with_margins
 
 MOST_ROUNDS = 10_000
 """Passes over all margins; it ends sooner where they agree."""
@@ -34,13 +37,16 @@ CLOSE = 1e-10
 """Margins agree where they are this far off at the most, as a part of all people."""
 
 
-def rake(release: Any, margins: Mapping[Any, Any]) -> Table:
+def rake(
+    release: Any, margins: Mapping[Any, Any], *, confidence: float | None = None
+) -> Table:
     """Return published counts scaled until they agree with known margins; free.
 
     Post-stratification where one margin is known, raking where there are several. It
-    reads published numbers and public ones alone, so it costs no privacy. No interval
-    is known for what comes out: how far it is off depends on whether people who are
-    missing from the sample are like those in it.
+    reads published numbers and public ones alone, so it costs no privacy. Intervals are
+    those of the stated design, shortened by the margins. Where people are missing from
+    the sample unevenly, which is what raking is mostly used for, no design is right and
+    no interval is known.
 
     Parameters
     ----------
@@ -49,11 +55,16 @@ def rake(release: Any, margins: Mapping[Any, Any]) -> Table:
     margins : mapping from attribute to mapping from level to number
         How many people of the population there are, of each level of an attribute. An
         attribute of cells between edges takes a list, a number for each cell.
+    confidence : float, optional
+        How surely intervals of all cells hold at once, over the draw of the sample and
+        the noise; without it there are none. The release has a design, and the margins
+        are true of its people.
 
     Returns
     -------
     Table
-        A row for each cell, with the column ``people``. Nobody is in cells of missing
+        A row for each cell, with the column ``people``; with `confidence`, also
+        ``population_low`` and ``population_high``. Nobody is in cells of missing
         values and of values outside, since no margin tells how many there are.
 
     Raises
@@ -101,6 +112,10 @@ def rake(release: Any, margins: Mapping[Any, Any]) -> Table:
     places = np.unravel_index(np.arange(release.domain.size), release.domain.shape)
     columns = cell_columns(release.domain, list(places))
     columns["people"] = raked.reshape(-1)
+    if confidence is not None:
+        ends = intervals_with_margins(release, people_along, raked, confidence)
+        low, high = BOUND_NAMES["population"]
+        columns[low], columns[high] = ends.T
     return Table(columns, experiment=not release.private)
 
 

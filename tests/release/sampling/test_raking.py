@@ -1,4 +1,7 @@
-"""Raking: published counts that agree with known margins, and what is refused."""
+"""Raking: published counts that agree with known margins, and what is refused.
+
+Intervals of these counts are those of `release.sampling.raked_intervals`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, IntervalError, SizeError
+from blowfish_fast.release.sampling import raked_intervals
 
 SURVEY = bf.Domain.product(
     bf.Domain.from_levels(["F", "M"], name="sex"),
@@ -101,3 +105,94 @@ def test_people_are_not_made_of_nothing():
 def test_what_is_no_release_of_a_histogram_is_refused():
     with pytest.raises(InputError, match="counts of a release of a histogram"):
         bf.sampling.rake([[40, 10], [20, 30]], {"sex": SEXES})
+
+
+def drawn_table(counts, population, *, epsilon=1, seed=1):
+    """Release a table and say that its records are a sample of so many people."""
+    laplace = bf.Laplace(bf.policies.Full(SURVEY), epsilon=epsilon)
+    release = laplace.release(counts, rng=seed)
+    return release.sampled(bf.sampling.Simple(population))
+
+
+MARGINS = {"sex": {"F": 6_000, "M": 4_000}, "region": {"north": 5_000, "south": 5_000}}
+
+
+def test_raked_counts_of_a_sample_have_intervals_that_margins_shorten():
+    release = drawn_table([[400, 200], [100, 300]], 10_000)
+    raked = bf.sampling.rake(release, MARGINS, confidence=0.95)
+    low, high = raked["population_low"], raked["population_high"]
+    assert (low <= raked["people"]).all()
+    assert (raked["people"] <= high).all()
+    # In a table of two by two one cell decides all others.
+    assert (high - low).tolist() == pytest.approx([high[0] - low[0]] * 4, abs=0.1)
+    alone = release.intervals(
+        bf.workloads.Identity(SURVEY), 1 - 0.05 / 4, of="population"
+    )
+    assert high[0] - low[0] < np.diff(alone, axis=1).min() * 1.01
+    assert "population_low" not in bf.sampling.rake(release, MARGINS).columns
+
+
+def test_tables_without_an_interval_are_refused(monkeypatch):
+    uneven = drawn_table([[400, 100], [200, 300]], 10_000)
+    with pytest.raises(IntervalError, match="missing from it unevenly"):
+        bf.sampling.rake(uneven, MARGINS, confidence=0.95)
+    other = drawn_table([[400, 200], [100, 300]], 9_000)
+    with pytest.raises(InputError, match="of the same people"):
+        bf.sampling.rake(other, MARGINS, confidence=0.95)
+    plain = published([[40, 10], [20, 30]])
+    with pytest.raises(IntervalError, match="how these records were drawn"):
+        bf.sampling.rake(plain, MARGINS, confidence=0.95)
+    monkeypatch.setattr(raked_intervals, "MOST_CELLS", 3)
+    with pytest.raises(SizeError, match="at most 3 cells"):
+        bf.sampling.rake(other, MARGINS, confidence=0.95)
+    monkeypatch.undo()
+    gaps = SURVEY.with_extra_cells(missing=True)
+    laplace = bf.Laplace(bf.policies.Full(gaps), epsilon=1)
+    some = laplace.release([[400, 200, 1], [100, 300, 1], [1, 1, 1]], rng=1)
+    with pytest.raises(IntervalError, match="without a value"):
+        bf.sampling.rake(
+            some.sampled(bf.sampling.Simple(10_000)), MARGINS, confidence=0.95
+        )
+
+
+PEOPLE = np.array([[1_300, 1_700], [700, 1_300]])
+
+
+def joint_misses(trials):
+    """Return the part of samples in which any cell of four is missed."""
+    rng = np.random.default_rng(3)
+    known = {
+        "sex": dict(zip("FM", PEOPLE.sum(axis=1).tolist(), strict=True)),
+        "region": dict(
+            zip(["north", "south"], PEOPLE.sum(axis=0).tolist(), strict=True)
+        ),
+    }
+    missed = 0
+    for seed in range(trials):
+        flat = rng.multivariate_hypergeometric(PEOPLE.reshape(-1), 300)
+        release = drawn_table(flat.reshape(2, 2), 5_000, epsilon="0.5", seed=seed)
+        try:
+            raked = bf.sampling.rake(release, known, confidence=0.8)
+        except IntervalError:
+            missed += 1
+            continue
+        low, high = raked["population_low"], raked["population_high"]
+        truth = PEOPLE.reshape(-1)
+        missed += not ((low <= truth) & (truth <= high)).all()
+    return missed / trials
+
+
+@pytest.mark.long
+def test_intervals_of_raked_counts_hold_at_once():
+    assert joint_misses(120) <= 0.2 + 3 * np.sqrt(0.16 / 120)
+
+
+@pytest.mark.long
+def test_a_beta_that_is_not_divided_among_cells_is_caught(monkeypatch):
+    counts = raked_intervals.population_counts
+
+    def undivided(release, workload, confidence, method):
+        return counts(release, workload, 1 - 4 * (1 - confidence), method)
+
+    monkeypatch.setattr(raked_intervals, "population_counts", undivided)
+    assert joint_misses(120) > 0.2 + 3 * np.sqrt(0.16 / 120)
