@@ -547,6 +547,10 @@ def _by_level(rows: list[Row], part: str, head: str, *more: str) -> str:
     )
 
 
+DRAWN = {"random": "at random", "lowest": "the lowest values"}
+"""Which records of a survey serve as a prior, in words."""
+
+
 def _tables_figures() -> dict[str, str]:
     """Return tables that the data choose, of surveys that played no part."""
     judged = _rows(TABLES / "judged.csv")
@@ -562,6 +566,21 @@ def _tables_figures() -> dict[str, str]:
     words = {"d": "data", "p": "plan"}
     asked = {"2": "", "3": ", tables of three asked"}
     return {
+        "tables.prior": _table(
+            ("survey", "role", "records", "prior", "without", "with", "ratio"),
+            [
+                (
+                    row["survey"].replace("adult", "Adult"),
+                    row["role"],
+                    f"{int(row['records']):,}",
+                    f"{int(row['prior']):,}, {DRAWN[row['drawn']]}",
+                    row["without"],
+                    row["with_prior"],
+                    f"{float(row['with_prior']) / float(row['without']):.2f}",
+                )
+                for row in _rows(TABLES / "prior.csv")
+            ],
+        ),
         "tables.census": _table(
             (
                 *("neighbours and budget", "tables of the model", "synthetic records"),
