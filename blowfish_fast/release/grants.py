@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntAr
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, IntervalError, NoiseOnlyWarning
 from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.linear_strategy import StrategyNoise
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 from blowfish_fast.workloads.base import Fractions, row_moments
 
@@ -86,19 +88,29 @@ ROUNDED_SUM = 2.0**-48
 """Rounding of a sum, as a part of the absolute values that were added."""
 
 
+FEW_CELLS = 2**12
+"""Up to here what is left over is remembered by the law that it follows from."""
+
+
 class Bias:
     """What inference leaves over of made-up counts, and which queries see none of it.
 
     `nothing` says that nothing is left over, so that no query has to be asked; an
     answer below `limit` is rounding.
+
+    Parameters
+    ----------
+    law : StrategyNoise
+        What was measured, and with which noise.
+    buckets : Buckets
+        Over which buckets.
     """
 
-    def __init__(self, measurement: Measurement) -> None:
-        self.buckets = measurement.buckets
+    def __init__(self, law: StrategyNoise, buckets: Buckets) -> None:
+        self.buckets = buckets
         self._leftovers: list[tuple[FloatArray, dict[str, AnyArray]]] = []
         source = np.random.default_rng(SEED)
-        strategy, buckets = measurement.strategy, measurement.buckets
-        scales = measurement.scales
+        strategy, scales = law.strategy, law.scales
         still = np.zeros(scales.rates.size, dtype=np.int64)
         for _ in range(PROBES):
             counts = source.integers(0, 2**PROBE_BITS, buckets.cells)
@@ -124,6 +136,35 @@ class Bias:
             seen = workload.answer_again(leftover.reshape(workload.domain.shape), sums)
             free &= np.abs(seen) <= limit
         return free
+
+
+def bias_of(measurement: Measurement) -> Bias:
+    """Return what inference leaves over of made-up counts.
+
+    It follows from strategy and scales alone, which a mechanism hands to all of its
+    releases: over few cells it is worked out for the first of them.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        What was measured; its noisy numbers are not read.
+
+    Returns
+    -------
+    Bias
+        What is left.
+    """
+    buckets = measurement.buckets
+    own_order = buckets.order is None and buckets.count == buckets.cells
+    if own_order and buckets.cells <= FEW_CELLS:
+        return _bias_of_cells(measurement.law, buckets.cells)
+    return Bias(measurement.law, buckets)
+
+
+@lru_cache(maxsize=32)
+def _bias_of_cells(law: StrategyNoise, cells: int) -> Bias:
+    """Try one law over single cells; a law is equal to nothing but itself."""
+    return Bias(law, Buckets.single_cells(cells))
 
 
 def holds_truth(

@@ -37,6 +37,7 @@ from .grants import (
     Bias,
     Scope,
     Tabular,
+    bias_of,
     check_scope,
     counted_records,
     counts_records,
@@ -442,7 +443,7 @@ class HistogramRelease(Tabular, Release):
     def _bias(self) -> Bias | None:
         strategy = self._linear().strategy
         needs_no_probe = strategy.refuses_undetermined or not strategy.unbiased
-        return None if needs_no_probe else Bias(self._linear())
+        return None if needs_no_probe else bias_of(self._linear())
 
     @cached_property
     def _sums(self) -> dict[str, AnyArray]:

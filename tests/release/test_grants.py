@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 import blowfish_fast as bf
 from blowfish_fast.errors import InputError, IntervalError, NoiseOnlyWarning
+from blowfish_fast.release import grants
 from blowfish_fast.release.grants import interval_label
 
 LINE = bf.Domain(64)
@@ -91,7 +94,6 @@ def test_leaves_that_were_not_measured_are_taken_as_even():
     )
     from blowfish_fast.data.buckets import Buckets
     from blowfish_fast.measure.handle import Measurement
-    from blowfish_fast.release.grants import Bias
 
     measured = Measurement(
         strategy.with_noise(scales),
@@ -99,9 +101,9 @@ def test_leaves_that_were_not_measured_are_taken_as_even():
         Buckets.single_cells(8),
     )
     cells = bf.workloads.Identity(domain)
-    assert Bias(measured).absent(cells).tolist() == [False] * 2 + [True] * 6
+    assert grants.bias_of(measured).absent(cells).tolist() == [False] * 2 + [True] * 6
     pairs = bf.workloads.Ranges(domain, [0, 2], [2, 4])
-    assert Bias(measured).absent(pairs).all()
+    assert grants.bias_of(measured).absent(pairs).all()
 
 
 def test_boxes_that_cut_cells_hold_the_noise_only():
@@ -219,3 +221,47 @@ def test_a_bias_does_not_hide_behind_larger_coefficients(heavy):
     true = rows @ counts
     assert not low[0] <= true[0] <= high[0]
     assert low[1] <= true[1] <= high[1]
+
+
+def test_what_is_left_of_made_up_counts_is_worked_out_once_for_a_mechanism():
+    policy = bf.policies.AddRemove(LINE)
+    mechanism = bf.Laplace(policy, RANGES, epsilon=1)
+    first, second = (mechanism.release(COUNTS, rng=seed) for seed in (1, 2))
+    assert first._bias is second._bias
+    assert first._bias.nothing
+    assert second.holds_truth(RANGES).all()
+    # Another law is tried by itself, however alike it is.
+    other = bf.Laplace(policy, RANGES, epsilon=1).release(COUNTS, rng=1)
+    assert other._bias is not first._bias
+    # Buckets that were drawn are tried anew for each release.
+    cut = release_of("Dawa", LINE, RANGES, partition=bf.partitions.LeastCost())
+    fresh = grants.Bias(cut.measurements[0].law, cut.measurements[0].buckets)
+    assert np.array_equal(cut._bias.absent(RANGES), fresh.absent(RANGES))
+
+
+def test_a_law_that_leaves_something_over_leaves_it_for_every_release():
+    mechanism = bf.Laplace(bf.policies.AddRemove(LINE), RANGES, epsilon=1)
+    measurement = mechanism.release(COUNTS, rng=1).measurements[0]
+
+    class EvenLaw:
+        """Takes all cells as even, whatever was measured."""
+
+        scales = measurement.scales
+        strategy = SimpleNamespace(
+            rows=lambda counts: counts,
+            published=lambda rows, noise, scales: rows,
+            infer=lambda rows, scales: np.full(64, rows.mean()),
+        )
+
+    even = SimpleNamespace(law=EvenLaw(), buckets=measurement.buckets)
+    for _ in "ab":
+        bias = grants.bias_of(even)
+        assert not bias.nothing
+        assert bias.absent(RANGES).tolist() == [True, False, False, False]
+
+
+def test_large_domains_are_not_remembered(monkeypatch):
+    monkeypatch.setattr(grants, "FEW_CELLS", 63)
+    mechanism = bf.Laplace(bf.policies.AddRemove(LINE), RANGES, epsilon=1)
+    first, second = (mechanism.release(COUNTS, rng=seed) for seed in (1, 2))
+    assert first._bias is not second._bias

@@ -137,7 +137,9 @@ def _looked_up(
             received=f"{len(asked)}",
             way_out="Ask in several batches. Nothing was charged",
         )
-    forms = [canonical(explorer.table, question) for question in asked]
+    # Read once: every reading asks the ledger whether its terms were amended.
+    table = explorer.table
+    forms = [canonical(table, question) for question in asked]
     own = [request_name(form) for form in forms]
     # Ledgers that were written before know a question by its own words.
     old = [request_name(question) for question in asked]
@@ -160,12 +162,12 @@ def _looked_up(
         if entry is None and request is None and not explorer.closed:
             waiting.reading = explorer._sufficient_reading(form, analyst)
         read_before = entry is not None and "read" in (entry.note or {})
-        if entry is None and request is None and explorer.table.broad:
+        if entry is None and request is None and table.broad:
             # What was bought for it and not read yet is read from that, free.
             read_before = explorer.broadening.begun(form) is not None
         if waiting.reading is None and not read_before:
             limited = entry is None
-            waiting.plan = explorer.planner.plan(explorer.table, form, limited=limited)
+            waiting.plan = explorer.planner.plan(table, form, limited=limited)
         batch.append(waiting)
     return batch
 
@@ -177,7 +179,8 @@ def _released_together(
     if not fresh:
         return {}
     explorer._check_unchanged()
-    explorer._check_columns(explorer.table)
+    table = explorer.table
+    explorer._check_columns(table)
     requests = []
     for waiting in fresh:
         mechanism = waiting.planned.mechanism
@@ -192,7 +195,7 @@ def _released_together(
                 data,
                 waiting.name,
                 note,
-                explorer.table.snapshot,
+                table.snapshot,
                 mechanism.name in explorer.vouched,
                 explorer.content_since(version),
             )

@@ -54,7 +54,7 @@ from blowfish_fast.apps.explorer.same_question import request_name
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.tails import noise_half_widths
-from blowfish_fast.release.grants import Bias, holds_truth
+from blowfish_fast.release.grants import bias_of, holds_truth
 from blowfish_fast.workloads import Linear
 
 from .refining import refusal
@@ -296,7 +296,7 @@ def _is_readable(plan: Plan, rows: FloatArray) -> bool:
         return False
     strategy = measurement.strategy
     surely = strategy.refuses_undetermined or not strategy.unbiased
-    bias = None if surely else Bias(measurement)
+    bias = None if surely else bias_of(measurement)
     return bool(holds_truth(measurement, True, bias, queries).all())
 
 
