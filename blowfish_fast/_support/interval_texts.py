@@ -118,5 +118,8 @@ def interval_text(low: float, high: float, word: str = "to", scale: float = 1.0)
     whole = all(math.isfinite(end) and end == math.floor(end) for end in ends)
     size = max((abs(end) for end in ends if math.isfinite(end)), default=0.0)
     decimals = 0 if whole else max(digits_after(size), 0)
-    texts = (end_text(end, decimals, upwards=at == 1) for at, end in enumerate(ends))
+    texts = [end_text(end, decimals, upwards=at == 1) for at, end in enumerate(ends)]
+    # Zeros at the end of both say nothing.
+    while "." in texts[0] and "." in texts[1] and all(t[-1] in "0." for t in texts):
+        texts = [text[:-1] for text in texts]
     return f" {word} ".join(texts)

@@ -78,6 +78,38 @@ def test_quantiles_of_numbers_lie_in_their_intervals(look):
     assert look["trust"].quantiles() == {}
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_numbers_beyond_the_bars_count_in_quantiles(seed):
+    rng = np.random.default_rng(seed)
+    pay = np.round(rng.lognormal(8, 1, 3000), 2)
+    answers = SurveyAnswers({"pay": [*pay.tolist(), *["none of your business"] * 50]})
+    column = FirstLook(["pay"], epsilon=1).release(answers, rng=seed)["pay"]
+    stray = column.stray()
+    assert stray.label == "beyond the bars, or no number"
+    assert stray.low > 100
+    for part, (place, low, high) in column.quantiles(0.999).items():
+        assert low <= np.quantile(pay, part, method="inverted_cdf") <= high
+        assert low <= place <= high
+    # Of the numbers within the bars the upper quartile is lower.
+    assert column.quantiles()[0.75][0] > np.quantile(pay[pay < 10000], 0.75)
+
+
+@pytest.mark.parametrize(
+    ("part", "signs"), [(0.75, "upper"), (0.25, "lower")], ids=["above", "below"]
+)
+def test_a_quantile_that_may_lie_beyond_the_bars_has_no_end_there(part, signs):
+    side = 1 if signs == "upper" else -1
+    # A third of the numbers spreads so thinly that no magnitude of it stands out.
+    thin = side * np.geomspace(1e4, 9e11, 1500)
+    answers = SurveyAnswers({"x": [*(side * (np.arange(3000) % 9)), *thin]})
+    column = FirstLook(["x"], epsilon=0.5).release(answers, rng=3)["x"]
+    place, low, high = column.quantiles()[part]
+    end, other = (high, low) if side == 1 else (low, high)
+    assert end == side * np.inf
+    assert np.isfinite(other)
+    assert low <= place <= high
+
+
 def test_the_median_of_ordered_categories_is_a_category(look):
     assert look["grade"].middle() == "mid"
     assert look["rating"].middle() is None

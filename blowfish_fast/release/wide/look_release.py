@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -115,7 +116,8 @@ class ColumnLook(NamedTuple):
         drawn = self.first if words else self.second or self.first
         assert isinstance(drawn, HistogramRelease)
         (attribute,) = drawn.domain.attributes
-        label = "texts in all" if words else "other answers"
+        labels = {"words": "texts in all", "numbers": "beyond the bars, or no number"}
+        label = labels.get(self.kind, "other answers")
         return bars(drawn, confidence)[attribute.regular]._replace(label=label)
 
     def middle(self) -> str | None:
@@ -133,31 +135,55 @@ class ColumnLook(NamedTuple):
     def quantiles(self, confidence: float = 0.95) -> dict[float, tuple[float, ...]]:
         """Return quartiles and the median with their intervals; of numbers only.
 
-        They are those of the numbers within the steps. The interval holds the quantile
-        with at least this probability (Lemma FL4): all running counts are off by no
-        more than `rank_error` at once.
+        They are those of all numbers, also of numbers beyond the steps. How many
+        answers lie in no step is measured, and not which of them are numbers, or on
+        which side those lie: intervals hold whatever they are (Lemma FL4). An end is
+        infinite where the quantile may lie beyond the steps.
         """
         drawn = self.second
         if self.kind != "numbers" or not isinstance(drawn, HistogramRelease):
             return {}
         (attribute,) = drawn.domain.attributes
         edges = np.asarray(attribute.cuts, dtype=np.float64)
-        noisy = np.asarray(drawn.estimate, dtype=np.float64)[: attribute.regular]
-        totals = np.concatenate([[0.0], np.cumsum(noisy)])
-        off = rank_error(drawn, attribute.regular, confidence)
+        noisy = np.asarray(drawn.estimate, dtype=np.float64)
+        totals = np.concatenate([[0.0], np.cumsum(noisy[: attribute.regular])])
+        within, everything = totals[-1], totals[-1] + noisy[attribute.regular]
+        off = rank_error(drawn, attribute.regular + 1, confidence)
+        below, above = self._numbers_beyond(edges, float(everything - within))
         whole = edges[1] - edges[0] == 1
         quantiles: dict[float, tuple[float, ...]] = {}
         for part in PARTS:
-            wanted = part * totals[-1]
-            first = int(np.argmax(totals >= min(wanted - 2 * off, totals.max())))
-            last = int(np.flatnonzero(totals < wanted + 2 * off)[-1])
-            # Inside a cell nothing is known: the interval ends at its edges.
-            ends = edges[max(first - 1, 0)], edges[min(last + 1, edges.size - 1)]
-            place = _crossing(totals, edges, wanted)
+            # Ranks inside the steps if all that lies beyond lies below, or above.
+            least = within - (1.0 - part) * everything
+            most = part * everything
+            low, high = _step_ends(totals, edges, (least, most), off)
+            rank = part * (below + within + above) - below
+            place = _crossing(totals, edges, rank)
             # Steps of 1 hold whole numbers, codes and years, and nothing between them.
             place = float(np.floor(place)) if whole else place
-            quantiles[part] = (place, *map(float, ends))
+            quantiles[part] = (min(max(place, low), high), low, high)
         return quantiles
+
+    def _numbers_beyond(self, edges: FloatArray, answers: float) -> tuple[float, float]:
+        """Return about how many numbers lie below and above the steps.
+
+        The first step has counted words and numbers by magnitude, with more noise; its
+        counts divide the answers that lie in no step. Nothing is promised of these two.
+        """
+        (attribute,) = self.first.domain.attributes
+        cuts = np.asarray(attribute.cuts, dtype=np.float64)
+        noisy = np.asarray(self.first.estimate, dtype=np.float64)
+        numbers = noisy[: attribute.regular]
+        sides = (
+            max(float(numbers[cuts[1:] <= edges[0]].sum()), 0.0),
+            max(float(numbers[cuts[:-1] >= edges[-1]].sum()), 0.0),
+        )
+        words = max(float(noisy[attribute.regular]), 0.0)
+        counted = max(sum(sides) + words, 1e-300)
+        return (
+            max(answers, 0.0) * sides[0] / counted,
+            max(answers, 0.0) * sides[1] / counted,
+        )
 
     def too_noisy(self, confidence: float = 0.95) -> bool:
         """Return whether the largest bar's interval is wider than half its count."""
@@ -239,6 +265,29 @@ def rank_error(release: HistogramRelease, cells: int, confidence: float) -> floa
     longest = Ranges(release.domain, [0], [cells])
     low, high = np.asarray(release.intervals(longest, each)).reshape(2)
     return float(high - low) / 2
+
+
+def _step_ends(
+    totals: FloatArray,
+    edges: FloatArray,
+    ranks: tuple[float, float],
+    off: float,
+) -> tuple[float, float]:
+    """Return the edges between which a number of one of these ranks lies.
+
+    Noisy running totals are off by at most `off` at once; the smaller rank is off by up
+    to two more, and the larger one by one. Where a rank may lie in no step, there is no
+    edge (Lemma FL4).
+    """
+    low, high = -math.inf, math.inf
+    if ranks[0] - 2 * off > 0:
+        # Inside a cell nothing is known: the interval ends at its edges.
+        first = int(np.argmax(totals >= min(ranks[0] - 3 * off, totals.max())))
+        low = float(edges[max(first - 1, 0)])
+    if ranks[1] + 2 * off < totals[-1]:
+        last = int(np.flatnonzero(totals < ranks[1] + 2 * off)[-1])
+        high = float(edges[min(last + 1, edges.size - 1)])
+    return low, high
 
 
 def _crossing(totals: FloatArray, edges: FloatArray, wanted: float) -> float:

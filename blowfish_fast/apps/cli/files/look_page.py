@@ -108,7 +108,7 @@ def said_of(column: ColumnLook, rows: int, confidence: float) -> list[str]:
         said.append(f"{stray.label} {_share(stray, rows)}")
     for part, (place, low, high) in column.quantiles(confidence).items():
         called = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}[part]
-        said.append(f"{called} {place:.4g} ({interval_text(low, high)})")
+        said.append(f"{called} {place:.4g} ({_between(low, high)})")
     middle = column.middle()
     if middle is not None:
         said.append(f"median {middle}")
@@ -160,6 +160,17 @@ def _picture(name: str, shown: Sequence[Bar]) -> str:
         f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'style="max-height:none;font-size:12px">{"".join(parts)}</svg></figure>'
     )
+
+
+def _between(low: float, high: float) -> str:
+    """Return an interval in words; an end that is infinite is left out."""
+    if math.isinf(low) and math.isinf(high):
+        return "it may lie beyond the bars on either side"
+    if math.isinf(high):
+        return f"{interval_text(low, low).partition(' ')[0]} or more"
+    if math.isinf(low):
+        return f"{interval_text(high, high).partition(' ')[0]} or less"
+    return interval_text(low, high)
 
 
 def _share(bar: Bar, rows: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -248,7 +249,8 @@ def as_plain(look: LookRelease, confidence: float) -> list[dict[str, Any]]:
             "missing": column.missing(confidence)._asdict(),
             "other": column.stray(confidence)._asdict(),
             "quantiles": {
-                str(part): list(places)
+                # An end that is infinite is no number of JSON.
+                str(part): [None if math.isinf(place) else place for place in places]
                 for part, places in column.quantiles(confidence).items()
             },
             "middle": column.middle(),
