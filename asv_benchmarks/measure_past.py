@@ -1,11 +1,16 @@
 """Figures of answers that are read from earlier ones: what ten follow-ups cost.
 
     python asv_benchmarks/measure_past.py
+    python asv_benchmarks/measure_past.py broad
 
 Prints, for ages and wards of 40,000 made-up visits, what each question costs by itself,
 what it costs after those before it, how it is answered, and the processor's time in
 which stored answers are held against it. The same for one question at eight accuracies,
 each better than the one before, of a frozen file, whose answers are made finer.
+
+With ``broad``: what the ten questions, and fifty of five people who look into ages and
+days by turns, cost of a frozen file in all, where broader answers are bought (`broad`
+of a table is .5) and where none are.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import ibis
+import numpy as np
 
 from blowfish_fast.apps.explorer import Explorer
 
@@ -29,6 +35,16 @@ WARD = {"name": "ward", "levels": ["a", "b", "c", "d"], "extras_joined": "apart"
 RECORDS = """create table visits as select (i * 7919) % 100 as age,
     ['a', 'b', 'c', 'd'][1 + (i * 31) % 4] as ward from range(40000) as t(i)"""
 REPEATS = 20
+DAY = {"name": "day", "cells": {"start": 0, "stop": 52, "width": 1}} | {
+    "extras_joined": "end"
+}
+STAYS = """create table stays as select (i * 7919) % 100 as age, (i * 131) % 52 as day,
+    ['a', 'b', 'c', 'd'][1 + (i * 31) % 4] as ward from range(40000) as t(i)"""
+NEAR = {"kind": "threshold", "theta": 1}
+APART = {"kind": "blocks", "blocks": [["a"], ["b"], ["c"], ["d"]]}
+MOVES = ("bins", "range", "cumulative", "ward", "ranges", "back", "finer")
+ODDS = (0.25, 0.15, 0.15, 0.15, 0.1, 0.1, 0.1)
+"""What somebody does next, and how often."""
 
 
 def questions(chosen: bool) -> list[dict[str, Any]]:
@@ -96,6 +112,130 @@ def better_and_better(chosen: bool) -> list[dict[str, Any]]:
     ]
 
 
+def drill_downs(
+    seed: int, chosen: bool, people: int = 5, each: int = 10
+) -> list[dict[str, Any]]:
+    """Return questions of people who look into ages or days, and take turns.
+
+    Parameters
+    ----------
+    seed : int
+        Of the made-up wishes.
+    chosen : bool
+        Whether earlier answers may have led to them.
+    people : int
+        How many there are.
+    each : int
+        How many questions each of them has.
+
+    Returns
+    -------
+    list of dict
+        Questions as plain data, the first of each person first.
+    """
+    source = np.random.default_rng(seed)
+    asked: list[list[dict[str, Any]]] = []
+    for _ in range(people):
+        axis, cells = ("age", 100) if source.random() < 0.7 else ("day", 52)
+        usual = float(source.choice([25, 50, 100]))
+        ends: list[int] = []
+        wards: list[str] = []
+        asked.append([])
+
+        def some_ends(size: int = cells) -> list[int]:
+            edges = np.arange(0, size + 1, 5)
+            return sorted(source.choice(edges, 2, replace=False).tolist())
+
+        for _ in range(each):
+            move = source.choice(MOVES, p=ODDS)
+            alpha = usual * float(source.choice([0.5, 1, 1, 2]))
+            width = int(source.choice([1, 2, 5, 10, 20]))
+            if move == "range":
+                ends = some_ends()
+            elif move == "back":
+                ends, wards = [], []
+            elif move == "ward":
+                wards = [str(source.choice(["a", "b", "c", "d"]))]
+            elif move == "finer":
+                alpha = usual * 0.5
+            about: dict[str, Any] = {"kind": "histogram", "width": width}
+            if move == "cumulative":
+                about["kind"] = "cumulative"
+            filters: list[dict[str, Any]] = []
+            if move == "ranges":
+                about = {"kind": "ranges", "ranges": [some_ends() for _ in range(5)]}
+            elif ends:
+                filters.append({"attribute": axis, "low": ends[0], "high": ends[1]})
+            if wards:
+                filters.append({"attribute": "ward", "values": wards})
+            cost = {"alpha": alpha, "beta": 0.05, "chosen": chosen}
+            about |= {"table": "stays", "attribute": axis, "filters": filters}
+            asked[-1].append({**about, "cost": cost})
+    return [question for turn in zip(*asked, strict=True) for question in turn]
+
+
+def spent_in_all(explorer: Explorer, log: list[dict[str, Any]]) -> tuple[float, float]:
+    """Return what questions cost by themselves, and after one another.
+
+    Parameters
+    ----------
+    explorer : Explorer
+        A table whose answers are all to come.
+    log : list of dict
+        The questions.
+
+    Returns
+    -------
+    alone : float
+        The sum of the prices of all that differ.
+    together : float
+        What was charged.
+    """
+    prices = dict[str, float]()
+    for question in log:
+        told = explorer.explain(question)
+        prices[repr(explorer.canonical(question))] = told["price_alone"]
+        explorer.ask(question)
+    return sum(prices.values()), float(explorer.ledger.spent)
+
+
+def compare_broad() -> None:
+    """Print what logs cost with broader answers and without."""
+    database = ibis.duckdb.connect()
+    database.raw_sql(RECORDS)
+    database.raw_sql(STAYS)
+    tables = {"visits": [AGE, WARD], "stays": [AGE, DAY, WARD]}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in tables:
+            path = Path(folder) / f"{name}.csv"
+            database.raw_sql(f"copy {name} to '{path}' (header)")
+        for near in (False, True):
+            for chosen in (True, False):
+                logs = {"visits": questions(chosen), "stays": drill_downs(0, chosen)}
+                for name, log in logs.items():
+                    rules: dict[str, Any] = {"age": NEAR} if near else {}
+                    if near and name == "stays":
+                        rules |= {"day": NEAR, "ward": APART}
+                    costs = []
+                    for broad in (0, 0.5):
+                        table = {
+                            "name": name,
+                            "attributes": tables[name],
+                            "policies": rules,
+                            "snapshot": "March",
+                            "broad": broad,
+                        }
+                        place = Path(folder) / f"{name}.csv"
+                        explorer = Explorer(table, place, epsilon=500, samples=0)
+                        costs.append(spent_in_all(explorer, log))
+                    (alone, plain), (_, broader) = costs
+                    say(
+                        f"{len(log)} questions about {name}, policies "
+                        f"{rules or 'none'}, promise {'any' if chosen else 'fixed'}: "
+                        f"alone {alone:.3f}, so {plain:.3f}, broad {broader:.3f}"
+                    )
+
+
 def asked_in_turn(explorer: Explorer, log: list[dict[str, Any]]) -> None:
     """Ask questions one after the other, and print what each costs.
 
@@ -154,4 +294,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["broad"]:
+        compare_broad()
+    else:
+        main()

@@ -282,6 +282,35 @@ def terms_of(stored: Layout, rows: FloatArray) -> IntArray | None:
     return np.bincount(query, terms, minlength=len(rows)).astype(np.int64)
 
 
+def promised_terms(stored: Layout, rows: FloatArray, cost: Accuracy) -> IntArray | None:
+    """Return of how many promised numbers queries are sums, where the promise serves.
+
+    Parameters
+    ----------
+    stored : Layout
+        A question that was answered, with what was promised of its numbers.
+    rows : (queries, bins) float64
+        What `rows_over` returned for it.
+    cost : Accuracy
+        The beta and the scope that are asked for.
+
+    Returns
+    -------
+    (queries,) int64 or None
+        What `terms_of` returns. None where no accuracy was promised, a weaker one, or
+        one for each number by itself.
+    """
+    stated = stored.question.cost
+    if not isinstance(stated, Accuracy) or stated.beta > cost.beta:
+        return None
+    terms = terms_of(stored, rows)
+    if terms is None or stated.scope == "simultaneous":
+        return terms
+    # Each number was promised by itself: no two of them are added up.
+    alone = cost.scope == "per_query" or len(rows) == 1
+    return terms if alone and terms.max(initial=0) <= 1 else None
+
+
 def log_family(layout: Layout) -> float:
     """Return the logarithm of how many questions a source can answer: Lemma PA3.
 
@@ -352,7 +381,8 @@ class PastRelease:
 
     `level` is how far its noise was lowered, on a public grid (``refining``); None
     where it never can be. `level_chosen` says whether earlier answers may have led to
-    that. `registered` is what was stated before its first noise was drawn.
+    that. `registered` is what was stated before its first noise was drawn. `bought` is
+    the question that it was bought for, if it is a broader one (Lemma PA10).
     """
 
     entry: Entry
@@ -361,6 +391,7 @@ class PastRelease:
     level: int | None = None
     level_chosen: bool = False
     registered: Registered = NOTHING
+    bought: Layout | None = None
 
     def read(self, asked: Layout, cost: Accuracy, place: int) -> KnownAnswer | None:
         """Return what the source says about a question; None if it cannot.
@@ -394,6 +425,9 @@ class PastRelease:
         if terms is not None and math.isfinite(promised):
             half = np.asarray(terms * promised, dtype=np.float64)
             readings.append(KnownAnswer(values, half, self.entry, "any", "sum"))
+        sums = self._sums_of_bought(asked, cost)
+        if sums is not None:
+            readings.append(KnownAnswer(values, sums, self.entry, "any", "sum"))
         half_widths = self._noise(rows, cost, place, bins_of(asked.question))
         if half_widths is not None:
             holds: Holds = "any" if self._may_be_chosen(cost) else "fixed"
@@ -424,15 +458,21 @@ class PastRelease:
         """Return of how many promised numbers queries are sums, where that counts."""
         if self.level:
             return terms_of(self.layout, rows) if self._may_be_chosen(cost) else None
-        stated = self.layout.question.cost
-        if not isinstance(stated, Accuracy) or stated.beta > cost.beta:
+        return promised_terms(self.layout, rows, cost)
+
+    def _sums_of_bought(self, asked: Layout, cost: Accuracy) -> FloatArray | None:
+        """Return half-widths of sums of what a broader answer was bought for, or None.
+
+        Its numbers were promised as any others are; noise that was lowered since is
+        other noise.
+        """
+        if self.bought is None or self.level:
             return None
-        terms = terms_of(self.layout, rows)
-        if terms is None or stated.scope == "simultaneous":
-            return terms
-        # Each number was promised by itself: no two of them are added up.
-        alone = cost.scope == "per_query" or len(rows) == 1
-        return terms if alone and terms.max(initial=0) <= 1 else None
+        rows, stated = rows_over(self.bought, asked), self.bought.question.cost
+        terms = None if rows is None else promised_terms(self.bought, rows, cost)
+        if terms is None or not isinstance(stated, Accuracy):
+            return None
+        return np.asarray(terms * stated.alpha, dtype=np.float64)
 
     def _noise(
         self, rows: FloatArray, cost: Accuracy, place: int, bins: str
@@ -733,15 +773,16 @@ class PastAnswers:
             # Which questions buckets that were chosen privately fit is no public fact.
             return None
         chosen = bool(refined_as(entry).get("chosen", False))
+        bought = _bought_for(table, entry)
         if self._ledger.entry(NAME.format(table.name, 1)) is None:
             # Hardly anybody registers anything.
-            return PastRelease(entry, layout, release, level, chosen)
+            return PastRelease(entry, layout, release, level, chosen, bought=bought)
         root = self._ledger.entry(refined_as(entry).get("root", entry.request))
         assert root is not None, "charges stay"
         registered = self.registrations.before(
             table.name, root.number, root.analyst, everybody=table.share != "own"
         )
-        return PastRelease(entry, layout, release, level, chosen, registered)
+        return PastRelease(entry, layout, release, level, chosen, registered, bought)
 
 
 def bins_of(asked: Question) -> str:
@@ -802,6 +843,14 @@ def _question_of(entry: Entry) -> dict[str, Any]:
     told: dict[str, Any] = refined_as(entry) or entry.note or {}
     question: dict[str, Any] = told.get("question") or {}
     return question
+
+
+def _bought_for(table: TableSpec, entry: Entry) -> Layout | None:
+    """Return the question that a broader answer was bought for; None for others."""
+    stated = (entry.note or {}).get("broad")
+    if stated is None:
+        return None
+    return lay_out(table, canonical(table, read_question(stated)))
 
 
 def whole_price(entry: Entry) -> Fraction:

@@ -197,6 +197,21 @@ def test_a_table_that_counts_rho_buys_broader_answers_too(records):
     assert "the odds" in answer.promise
 
 
+def test_sums_of_what_it_was_bought_for_are_told_by_the_same_promise(records):
+    """Whoever is sold a broader answer reads all that the narrower one would tell."""
+    explorer = exploring(records, policies={}, broad=1.5)
+    assert explorer.ask(asked(width=10)).holds == "fresh"
+    bins = asked(40, "ranges", ranges=[[10, 20], [20, 30]], chosen=True)
+    reading = explorer.known(bins)
+    assert (reading.by, reading.alpha, reading.holds) == ("sum", 40, "any")
+    assert explorer.explain(bins)["cost"] == 0
+    # Bins that it cuts, and a smaller probability of a miss, follow from noise alone.
+    cut = asked(40, "ranges", ranges=[[10, 15]], chosen=True)
+    surer = {**bins, "cost": {"alpha": 40, "beta": 0.04}}
+    for other in (cut, surer):
+        assert explorer.known(other).by == "noise"
+
+
 def test_a_bet_that_did_not_help_is_not_made_again(records):
     explorer = exploring(records, policies={}, broad=1.5)
     explorer.ask(asked(width=10))
@@ -234,15 +249,21 @@ def test_a_purchase_that_broke_off_is_finished_for_nothing(
 ):
     # Led to by earlier answers: stored noise alone tells it less surely.
     question = asked(width=10, chosen=True)
-    told = explorer.explain(question)
+    explorer.ledger.allot("ann", 5)
+    explorer.ledger.allot("bob", 5)
+    told = explorer.explain(question, "ann")
     with monkeypatch.context() as patched:
         patched.setattr(explorer.ledger, where, broken)
         with pytest.raises(OSError, match="no room"):
-            explorer.ask(question)
+            explorer.ask(question, analyst="ann")
     assert float(explorer.ledger.spent) == told["cost"]
-    again = explorer.explain(question)
+    # The very same question has one answer for all, whoever has paid for it.
+    again = explorer.explain(question, "bob")
     assert (again["how"], again["cost"]) == ("broad", 0.0)
-    answer = explorer.ask([question])[0] if listed else explorer.ask(question)
+    if listed:
+        (answer,) = explorer.ask([question], analyst="bob")
+    else:
+        answer = explorer.ask(question, analyst="bob")
     assert answer.holds == "fresh"
     assert float(explorer.ledger.spent) == told["cost"]
     assert {entry.state for entry in explorer.history()} == {"stored"}

@@ -484,7 +484,10 @@ class Broadening:
             explorer._check_affordable({name: bought.cost}, analyst)
         if entry is None or entry.state != "stored":
             stated = bought.broader.question.model_dump(mode="json")
-            told = {"question": stated, "broad": request_name(asked.question)}
+            told = {
+                "question": stated,
+                "broad": asked.question.model_dump(mode="json"),
+            }
             note = explorer._note(told) if entry is None else dict(entry.note or {})
             explorer._release(plan, plan.mechanism, name, analyst, note)
             entry = explorer.ledger.entry(name)
@@ -496,10 +499,11 @@ class Broadening:
 
     def _told(self, entry: Entry, asked: Layout) -> KnownAnswer:
         """Read a question from the answer that was bought for it: Lemma PA10."""
-        assert (entry.note or {})["broad"] == request_name(asked.question)
         source = self._past.source(self._explorer.table, entry)
         cost = asked.question.cost
         assert source is not None, "only what can be read is bought"
+        assert source.bought is not None, "the charge names what it was bought for"
+        assert source.bought.question == asked.question, "others are not fresh"
         assert isinstance(cost, Accuracy), "only an accuracy is planned"
         rows = rows_over(source.layout, asked)
         assert rows is not None, "its bins were held against the question"
