@@ -14,6 +14,7 @@ from blowfish_fast.apps.description.shipped import schema_file, shipped_schema
 MAKERS = {
     "table": ("blowfish_fast.apps.explorer.questions", "table_schema"),
     "job": ("blowfish_fast.apps.cli.parsing.schemas", "job_schema"),
+    "registry": ("blowfish_fast.apps.cli.files.registry_keys", "registry_schema"),
 }
 
 different = []

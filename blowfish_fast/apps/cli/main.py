@@ -75,7 +75,10 @@ PANELS = {
         "serve": "Serve the explorer to a curator and analysts.",
         "backup": "Copy a server's folder, ledgers and all, while the server runs.",
         "restore": "Make a server's folder from a backup, after checking all of it.",
-        "schema": "Print the JSON Schema of job files, or of the explorer's tables.",
+        "schema": (
+            "Print the JSON Schema of job files, of the explorer's tables, or of "
+            "entries."
+        ),
         "warmup": "Compile every kernel once: later calls start at once.",
         "version": "Print the version; with --json all that a report needs.",
     },

@@ -5,6 +5,7 @@ presence, persons, snapshots, and the budget that it is added with. The explorer
 HTTP interface and ``serve --tables`` take such descriptions. Job files, flags and
 ``ledger create`` take the same keys, and read here what each key takes.
 `job.schema.json` describes job files, and holds the parts of the first that they share.
+`registry.schema.json` describes what ``blowfish report --registry`` writes.
 
 The files are made by ``python .ci/schemas.py --write`` from ``explorer.TableSpec`` and
 ``Job``, and a test compares them. Commands read the files: the classes of the explorer
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 FOLDER = Path(__file__).parent
-Kind = Literal["job", "table"]
+Kind = Literal["job", "registry", "table"]
 Part = Literal[
     "AttributeSpec", "DistrictShapes", "EqualCells", "PolicySpec", "StatedBudget"
 ]

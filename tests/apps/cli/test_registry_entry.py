@@ -10,10 +10,13 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.accounting.series.saved import SavedSeries
 from blowfish_fast.apps.cli.files.registry_entry import filled_entry
+from blowfish_fast.apps.cli.files.registry_keys import registry_schema
 from blowfish_fast.apps.cli.main import run_command
+from blowfish_fast.apps.description.shipped import shipped_schema
 from blowfish_fast.errors import InputError
 
 yaml = pytest.importorskip("yaml")
+jsonschema = pytest.importorskip("jsonschema")
 AGES = bf.Domain.from_edges(range(0, 81, 10), name='age "in years"')
 FULL = bf.policies.Full(AGES)
 SECTIONS = ["basic", "dp_variant", "privacy_loss", "deployment_model"]
@@ -30,7 +33,14 @@ def entry_of(release, ledger=None, curator=None):
     read = yaml.safe_load(text)
     assert list(read) == ["url_slug", "deployment"]
     assert list(read["deployment"]) == SECTIONS
+    assert problems_of(read) == []
     return text, read["deployment"]
+
+
+def problems_of(entry):
+    """Return what the shipped schema has to say against an entry."""
+    check = jsonschema.Draft202012Validator(shipped_schema("registry"))
+    return [problem.message for problem in check.iter_errors(entry)]
 
 
 def test_a_release_and_its_ledger_fill_in_an_entry(tmp_path, monkeypatch, capsys):
@@ -45,6 +55,7 @@ def test_a_release_and_its_ledger_fill_in_an_entry(tmp_path, monkeypatch, capsys
     assert run_command(words) == 0
     assert json.loads(capsys.readouterr().out) == {"registry": "entry.yaml"}
     read = yaml.safe_load((tmp_path / "entry.yaml").read_text())
+    assert problems_of(read) == []
     entry = read["deployment"]
     (who,) = entry["basic"]["data_curators"]
     assert who["data_curator_name"] == 'Office: of "ages"'
@@ -62,6 +73,30 @@ def test_a_release_and_its_ledger_fill_in_an_entry(tmp_path, monkeypatch, capsys
     assert "eps = 2" in entry["implementation"]["composition"]
     digest = hashlib.sha256((tmp_path / "ages.blowfish").read_bytes()).hexdigest()
     assert digest in entry["implementation"]["additional_information"]
+
+
+def test_the_shipped_schema_is_what_is_made_and_refuses_what_is_no_entry():
+    assert shipped_schema("registry") == registry_schema()
+    jsonschema.Draft202012Validator.check_schema(registry_schema())
+    text = filled_entry(released(), "Counts by age", "ages.blowfish", None, None)
+    for path, value in (
+        ("deployment privacy_loss privacy_unit", "Household-level"),
+        ("deployment privacy_loss privacy_parameters", {"epsilon": 0}),
+        ("deployment privacy_loss privacy_parameters", {"epsilon": 1, "rho": 1}),
+        ("deployment dp_variant variant_name", "Approximate DP"),
+        ("deployment basic publication_date", "yesterday"),
+        ("deployment implementation mechanisms", ""),
+        ("url_slug", "Counts by age"),
+    ):
+        entry = yaml.safe_load(text)
+        *parents, last = path.split()
+        place = entry
+        for name in parents:
+            place = place[name]
+        place[last] = value
+        assert problems_of(entry), path
+        del place[last]
+        assert problems_of(entry), path
 
 
 def test_what_nobody_stated_is_left_to_fill_in():

@@ -1,4 +1,4 @@
-"""``blowfish schema``: what job files and the explorer's tables may state."""
+"""``blowfish schema``: what job files, the explorer's tables and entries state."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from blowfish_fast.apps.description.shipped import shipped_schema
 
 def run_schema(
     kind: Annotated[
-        Literal["job", "table"],
+        Literal["job", "table", "registry"],
         typer.Argument(
             metavar="KIND",
-            help="job: the files of release; table: the explorer's descriptions.",
+            help="job: the files of release; table: the explorer's descriptions; "
+            "registry: entries of report --registry.",
         ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Print the JSON Schema of job files, or of the explorer's tables."""
+    """Print the JSON Schema of job files, of the explorer's tables, or of entries."""
     schema = shipped_schema(kind)
     if as_json:
         show(schema)
