@@ -239,7 +239,7 @@ def test_certificates_bound_what_the_model_misplaces(cells, terms):
     assert "certificate" not in out.details["steps"]
     again = read_tables(out.to_bytes())
     assert again.certificate() == out.certificate()
-    assert "This is false with" in again._promise(0.95)
+    assert "This is false with" in again._promise(0.95, {})
     for damage in (
         {"noisy": [1]},
         {"rates": [0, 1]},
