@@ -143,7 +143,8 @@ def check_complete(job: Job, *, with_data: bool = True) -> None:
         )
     if job.workload is None:
         lacking.append(
-            f"state the workload, what will be asked: --workload takes {WORKLOAD_FORMS}"
+            "state the workload, what will be asked: --workload identity for a count "
+            f"in each cell; it takes {WORKLOAD_FORMS}"
         )
     if not any([job.epsilon, job.rho, job.risk, job.alpha, job.beta]):
         lacking.append(f"state {BUDGET_FORMS}")
