@@ -28,6 +28,7 @@ from blowfish_fast.measure.selectors.selections import (
     FirstBelow,
     KeptFrequencies,
     Medians,
+    PairTest,
     RoughnessTest,
     ScatterTest,
     SpikeTest,
@@ -492,10 +493,11 @@ SELECTIONS: dict[str, Callable[[Policy], Any]] = {
         largest=2,
         steps=(-0.5, 0.2),
     ),
+    "pairs": lambda policy: PairTest(steps=(0.4, 1.2)),
 }
 """Private choices that are not partitions, by name."""
 
-ATTRIBUTES = {"scatter": 2, "roughness": 1, "spikes": 1}
+ATTRIBUTES = {"scatter": 2, "roughness": 1, "spikes": 1, "pairs": 1}
 """Choices that are made on so many attributes alone."""
 
 

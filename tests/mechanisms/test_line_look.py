@@ -49,9 +49,13 @@ def test_the_grade_decides_what_the_partition_gets(
     release, prices = release_and_prices(mechanism, LINES[name], monkeypatch)
     look = Fraction(20, 1024)
     left = 1 - look
+    # A rough line is asked whether its pairs differ, for as much again.
+    pairs = [("select", look * left)] if grade == 1 else []
+    left -= look * left if grade == 1 else 0
     partition = [("select", share * left)] if share else []
     assert prices == [
         ("select", look),
+        *pairs,
         *partition,
         ("measure", left - share * left),
     ]
@@ -259,8 +263,17 @@ def test_no_spikes_are_looked_for_under_moves_or_for_ranges(asked, monkeypatch):
     policies = bf.policies
     policy = policies.Full(LINE) if asked is CELLS else policies.AddRemove(LINE)
     mechanism = bf.Dawa(policy, asked, epsilon=1)
-    _, prices = release_and_prices(mechanism, SPIKES["spikes"], monkeypatch)
-    assert ("select", (1 - LOOK) * LOOK) not in prices
+    asked_for = []
+    right = Handle.select
+
+    def noted(self, test, *, budget):
+        asked_for.append(test.name)
+        return right(self, test, budget=budget)
+
+    monkeypatch.setattr(Handle, "select", noted)
+    mechanism.release(SPIKES["spikes"], rng=1)
+    assert "roughness" in asked_for
+    assert "spikes" not in asked_for
 
 
 def test_spikes_are_not_looked_for_where_the_test_cannot_be_drawn(monkeypatch):

@@ -272,6 +272,20 @@ def test_long_buckets_are_cut_at_no_cost(policy, pair, monkeypatch):
     assert max(abs(math.log(first[one] / second[one])) for one in first) <= 4
 
 
+@pytest.mark.parametrize(
+    ("policy", "pair"), [(ADD_REMOVE, SPARSE), (ADD_REMOVE, SPIKES), (FULL, MOVED)]
+)
+def test_short_buckets_are_cut_at_no_cost(policy, pair):
+    tree = DyadicTree().without_shorter(3).priced(2.0)
+    case = {"policy": policy, "epsilon": Fraction(4)}
+    first, second = [exact_law(tree, counts, **case) for counts in pair]
+    assert first.keys() == second.keys()
+    assert sum(first.values()) == pytest.approx(1.0)
+    # Four cells together, or each alone: no pair is left.
+    assert len(first) == 2
+    assert max(abs(math.log(first[one] / second[one])) for one in first) <= 4
+
+
 def test_buckets_that_are_cut_where_the_records_are_are_caught(monkeypatch):
     plain = DyadicTree._choose
 

@@ -37,6 +37,7 @@ __all__ = [
     "ByCost",
     "KeptFrequencies",
     "Medians",
+    "PairTest",
     "RoughnessTest",
     "ScatterTest",
     "SpikeTest",
@@ -820,6 +821,70 @@ class SpikeTest(RoughnessTest):
         if policy.has_moves:
             return ONE + SEEN_PART
         return ONE // 4 + SEEN_PART if policy.has_bottom else 0
+
+
+class PairTest(RoughnessTest):
+    """Say how far neighbours differ: what buckets of two cells would leave uneven.
+
+    The statistic is D, the sum of the differences inside the pairs of cells 2i and 2i +
+    1. The answer is a grade, the number of `steps` that D and its noise exceed.
+
+    Parameters
+    ----------
+    steps : tuple[float, ...]
+        The bounds between grades, rising, each above 0, in records per cell; public.
+
+    Notes
+    -----
+    Guarantee: epsilon-private answer under the policy it is given.
+    Neighbours: one record moves along one edge of the policy.
+    Sensitivity: of D, 1 when a record is added or removed, 2 when it moves; in whole
+        numbers, with one draw of Laplace noise on the integers that all bounds share.
+    Complexity: O(n) time and memory.
+    Source: this project; Lemma SC10 in ``docs/proofs/dawa.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> test = PairTest(steps=(1.0,))
+    >>> test.statistic(np.array([0, 90, 7, 7]), (4,)) / ONE, test.bounds(4)[0] / ONE
+    (90.0, 4.0)
+    """
+
+    name = "pairs"
+
+    def __init__(self, *, steps: tuple[float, ...]) -> None:
+        super().__init__([], price=0.0, steps=steps)
+
+    def statistic(self, counts: IntArray, shape: tuple[int, ...]) -> int:
+        """Return D in units of 2^-18 records, before any noise.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        shape : tuple[int, ...]
+            The shape of the domain; its cells are taken as one line.
+
+        Returns
+        -------
+        int
+            The statistic.
+        """
+        cut = kernels.counts_within(counts)
+        # A last cell that has no neighbour is in no pair.
+        pairs = cut[: cut.size // 2 * 2].reshape(-1, 2)
+        return ONE * int(np.abs(pairs[:, 0] - pairs[:, 1]).sum())
+
+    def bounds(self, cells: int) -> list[int]:
+        """Return the statistic at which each next grade begins, on so many cells."""
+        return [int(step * cells * ONE) for step in self.steps]
+
+    def sensitivity(self, policy: Policy) -> int:
+        """Return how far one edge moves the statistic, at most: Lemma SC10."""
+        if policy.has_moves:
+            return 2 * ONE
+        return ONE if policy.has_bottom else 0
 
 
 class FirstBelow(NoisyComparison):

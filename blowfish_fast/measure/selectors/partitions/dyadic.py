@@ -120,6 +120,7 @@ class DyadicTree(_Sampled):
 
     name = "dyadic_tree"
     longest: Fraction | None = None
+    _shortest: int | None = None
 
     def __init__(
         self,
@@ -163,7 +164,33 @@ class DyadicTree(_Sampled):
             weights,
             threads=threads_for(counts.size),
         )
-        return Buckets(self._cut_long(edges))
+        return Buckets(self._cut_short(self._cut_long(edges)))
+
+    def without_shorter(self, cells: int) -> Self:
+        """Return the same partition, whose buckets of fewer cells are cut afterwards.
+
+        Parameters
+        ----------
+        cells : int
+            What a bucket has at least, or it is cut into single cells.
+
+        Returns
+        -------
+        Self
+            The partition.
+        """
+        other = copy.copy(self)
+        other._shortest = cells
+        return other
+
+    def _cut_short(self, edges: IntArray) -> IntArray:
+        """Cut buckets below the shortest length into single cells: Lemma DT20."""
+        sizes = np.diff(edges)
+        if self._shortest is None or not (sizes < self._shortest).any():
+            return edges
+        borders = np.repeat(sizes < self._shortest, sizes)
+        borders[edges[:-1]] = True
+        return np.append(np.flatnonzero(borders), edges[-1])
 
     def _cut_long(self, edges: IntArray) -> IntArray:
         """Cut buckets above the longest length at its multiples: Lemma DT19."""

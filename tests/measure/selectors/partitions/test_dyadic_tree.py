@@ -96,3 +96,12 @@ def test_short_buckets_are_left_alone():
 def test_the_longest_bucket_is_a_part_of_the_line(longest):
     with pytest.raises(InputError, match="part of the line"):
         DyadicTree(longest=longest)
+
+
+def test_short_buckets_are_cut_into_single_cells():
+    edges = np.array([0, 2, 5, 6, 8, 16])
+    tree = DyadicTree().without_shorter(3)
+    assert tree._cut_short(edges).tolist() == [0, 1, 2, 5, 6, 7, 8, 16]
+    assert DyadicTree().without_shorter(4)._cut_short(edges).tolist() == [*range(9), 16]
+    assert DyadicTree()._cut_short(edges) is edges
+    assert tree._cut_short(edges[[0, 2, 4]]).tolist() == [0, 5, 8]
