@@ -1081,7 +1081,15 @@ class Ledger(HasBudget):
         return raises_of(self._journal)
 
     def decisions(self) -> list[dict[str, Any]]:
-        """Return how terms and budget were changed: entry, time, what, why, by whom."""
+        """Return how terms and budget were changed: entry, time, what, why, by whom.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> ledger = bf.Ledger(None, epsilon=1, policy=bf.policies.Full(bf.Domain(4)))
+        >>> ledger.decisions()
+        []
+        """
         return decisions_of(self._journal)
 
     def verify(self, head: str | None = None) -> str:
