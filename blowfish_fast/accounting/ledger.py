@@ -160,6 +160,8 @@ class Ledger(HasBudget):
     >>> ledger.verify(head=ledger.verify()) == ledger.verify()
     True
     >>> ledger.raise_budget(2, why="the study was prolonged", by="cleo")
+    >>> ledger.decisions()[0]["changed"]
+    'budget 2 in place of 1'
     >>> float(ledger.epsilon), ledger.raises()[0]["why"]
     (2.0, 'the study was prolonged')
     """
