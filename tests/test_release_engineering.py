@@ -281,6 +281,7 @@ def test_jobs_of_a_release_are_recorded_and_change_nothing(simulate_cores):
     assert recorder.seconds(cpu, 1) == pytest.approx(cpu)
 
 
+@pytest.mark.long
 def test_large_releases_say_what_they_took(monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(ROOT / "asv_benchmarks"))
     measure_large = importlib.import_module("measure_large")

@@ -59,6 +59,7 @@ def test_running_totals_say_more_where_edges_are_short(cells, terms, monkeypatch
     assert away[0] < 0.8 * away[1]
 
 
+@pytest.mark.long
 def test_intervals_of_ranges_are_those_of_two_totals(cells):
     held = []
     for seed in range(20):

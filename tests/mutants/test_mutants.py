@@ -109,6 +109,7 @@ def noted(folder: Path, ran: dict[str, dict[str, list[tuple[int, int]]]]) -> Pat
     return folder / "data"
 
 
+@pytest.mark.long
 def test_tests_of_the_whole_suite_are_found_by_what_coverage_noted(
     tmp_path: Path,
 ) -> None:

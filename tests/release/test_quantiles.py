@@ -197,4 +197,6 @@ def test_quantiles_of_dates_are_dates():
     assert low.dtype == np.dtype("M8[D]")
     assert low <= release.quantile(0.5) <= high
     with pytest.raises(InputError, match="parts from 0 to 1"):
+        release.quantile(2.0)
+    with pytest.raises(InputError, match="there is no attribute 'x'"):
         release.quantile("x")

@@ -34,6 +34,7 @@ def missed(answers, truth=MEAN):
     return np.mean([not low <= truth <= high for low, high in ends])
 
 
+@pytest.mark.long
 def test_a_mean_of_rare_values_is_held_and_a_normal_law_would_miss_it():
     assert missed(means(100)) <= 0.05
     normal = [

@@ -154,6 +154,7 @@ def wave(rng, sizes, seed):
     return stratified(counts, "0.1", seed).where(rich="yes")
 
 
+@pytest.mark.long
 def test_equal_waves_of_strata_seldom_differ():
     rng = np.random.default_rng(1)
     hits = 0
