@@ -45,8 +45,8 @@ class BlowfishError(Exception):
         What the caller can do.
     code : str, optional
         A stable name of this refusal; that of its class by default.
-    **data : object
-        Facts that another wording of it needs.
+    data : mapping of str to object, optional
+        Facts that another wording of it needs, by the names that it puts them in.
 
     Examples
     --------
@@ -68,13 +68,13 @@ class BlowfishError(Exception):
         received: object = None,
         way_out: str | None = None,
         code: str | None = None,
-        **data: object,
+        data: Mapping[str, object] | None = None,
     ) -> None:
         self.rule = rule
         self.received = None if received is None else str(received)
         self.way_out = way_out
         self.code = code or type(self).__name__
-        self.data = data
+        self.data = dict(data or {})
         super().__init__(compose_message(rule, self.received, way_out))
 
     def to_dict(
@@ -98,7 +98,9 @@ class BlowfishError(Exception):
 
         Examples
         --------
-        >>> problem = InputError("cells are whole", code="whole_cells", value=1.5)
+        >>> problem = InputError(
+        ...     "cells are whole", code="whole_cells", data={"value": 1.5}
+        ... )
         >>> shorter = {"whole_cells": Wording(way_out="{value} is between two")}
         >>> problem.to_dict(shorter)["message"]
         'cells are whole. 1.5 is between two'

@@ -45,7 +45,9 @@ def test_a_plain_message_is_its_own_rule_and_is_named_by_its_class():
     ],
 )
 def test_fields_survive_the_way_to_another_process(kind):
-    problem = kind("rule", received=2, way_out="out", code="some_rule", attributes=2)
+    problem = kind(
+        "rule", received=2, way_out="out", code="some_rule", data={"attributes": 2}
+    )
     copy = pickle.loads(pickle.dumps(problem))
     assert str(copy) == "rule; received 2. out"
     assert vars(copy) == vars(problem)

@@ -598,7 +598,7 @@ def representatives(attribute: Axis) -> FloatArray:
                 way_out="Count them, group by them, or give their public values: "
                 "sum(name, values=[...])",
                 code="levels_have_no_sum",
-                column=called,
+                data={"column": called},
             )
         return np.array(plain, dtype=np.float64)
     few = attribute.keys is None and attribute.regular <= MOST_LABELS

@@ -66,8 +66,7 @@ def read_conditions(
                 f"{name}={condition!r} selects no part of any cell; "
                 f"{extent(attribute)}",
                 code="nothing_selected",
-                condition=condition,
-                extent=extent(attribute),
+                data={"condition": condition, "extent": extent(attribute)},
             )
     return covers
 
@@ -170,8 +169,7 @@ def whole_cover(attribute: Axis, condition: Any) -> list[tuple[int, int]]:
             f"{attribute.name or 'the attribute'}={condition!r} selects no cell; "
             f"{extent(attribute)}",
             code="nothing_selected",
-            condition=condition,
-            extent=extent(attribute),
+            data={"condition": condition, "extent": extent(attribute)},
         )
     return [(int(low), int(high)) for low, high in runs]
 
@@ -206,7 +204,7 @@ def _whole_run(attribute: Axis, value: Any) -> tuple[int, int]:
             "a range of values must start before it ends",
             received=repr(value),
             code="range_runs_backwards",
-            condition=value,
+            data={"condition": value},
         )
     return low, high
 
@@ -312,7 +310,7 @@ def _intervals(attribute: Axis, value: Any) -> list[tuple[float, float]]:
                 "a range of values must start before it ends",
                 received=repr(value),
                 code="range_runs_backwards",
-                condition=value,
+                data={"condition": value},
             )
         return [(low, high)]
     return _single(attribute, value)
@@ -368,9 +366,11 @@ def _single(attribute: Axis, asked_value: Any) -> list[tuple[float, float]]:
         way_out="Ask for a range of values: "
         f"{attribute.name or 'attribute'}=slice(low, high)",
         code="no_single_cell",
-        condition=asked_value,
-        extent=extent(attribute),
-        column=attribute.name or "COLUMN",
+        data={
+            "condition": asked_value,
+            "extent": extent(attribute),
+            "column": attribute.name or "COLUMN",
+        },
     )
 
 
@@ -501,8 +501,7 @@ def groups_of(
                 "or a mapping from names to conditions",
                 received=repr(bins),
                 code="too_few_edges",
-                column=attribute.name or "COLUMN",
-                edges=edges,
+                data={"column": attribute.name or "COLUMN", "edges": edges},
             )
         named = [
             ((low, high), attribute_cover(attribute, slice(low, high)))

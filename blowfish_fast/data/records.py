@@ -138,7 +138,7 @@ def _treatments(
                 "attributes to these",
                 received=repr(treatment),
                 code="unknown_treatment",
-                option=word,
+                data={"option": word},
             )
     return [by_axis.get(axis, treatment) for axis, treatment in enumerate(default)]
 
@@ -231,7 +231,7 @@ def raise_together(problems: Iterable[InputError]) -> None:
         raise CountsError(
             "\n  ".join([f"{len(different)} problems:", *map(str, different)]),
             code="several_problems",
-            problems=different,
+            data={"problems": different},
         )
 
 
@@ -601,7 +601,7 @@ def refuse_strays(attribute: Axis, rule: Rule, outside: Any, missing: Any) -> No
                 "zeros and a .0 behind whole numbers; add those that are lacking, or "
                 'pass outside="cell" to give other values a cell',
                 code="unknown_levels",
-                column=name,
+                data={"column": name},
             )
         )
     elif outside and rule.outside == "refuse" and attribute.keys is not None:

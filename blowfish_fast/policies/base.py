@@ -603,7 +603,7 @@ def on_one_axis(domain: Domain, name: str) -> None:
             received=f"a domain of {domain.ndim} attributes",
             way_out="Use policies.Threshold or Product on several attributes",
             code="policy_needs_one_attribute",
-            attributes=domain.ndim,
+            data={"attributes": domain.ndim},
         )
 
 

@@ -85,7 +85,7 @@ class Product(Policy):
                     way_out="Use a factor without it, or policies.AddRemove over the "
                     "product domain",
                     code="absent_in_one_factor",
-                    factor=number,
+                    data={"factor": number},
                 )
         joint = Domain.product(*(factor.domain for factor in factors))
         shape = getattr(domain, "shape", None)

@@ -314,7 +314,7 @@ def say_noise_only(sentence: str, *, refuse: bool, **lacking: IntArray) -> None:
             "ledger.certify, or release with bf.Hierarchy or bf.Dawa(..., "
             "partition=None), whose intervals hold the truth",
             code="intervals_hold_noise_only",
-            **lacking,
+            data=lacking,
         )
     warnings.warn(
         f'{sentence} Ask of="noise" if that is meant', NoiseOnlyWarning, stacklevel=4

@@ -87,7 +87,7 @@ def check_ordered(domain: Domain, name: str, *, extras: bool = False) -> None:
             way_out="Ask release.where(...).quantile(attribute, q), or release one "
             "attribute",
             code="release_needs_one_attribute",
-            attributes=domain.ndim,
+            data={"attributes": domain.ndim},
         )
     unplaced = domain.attributes[0].extras
     if unplaced and not extras:
@@ -97,7 +97,7 @@ def check_ordered(domain: Domain, name: str, *, extras: bool = False) -> None:
             way_out="Ask release.quantile(q), which leaves them out, count by "
             "release.where(...).group_by(...), or clamp such values",
             code="cells_without_place",
-            extras=", ".join(unplaced),
+            data={"extras": ", ".join(unplaced)},
         )
 
 

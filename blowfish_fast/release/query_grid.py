@@ -456,8 +456,10 @@ def refuse_extras(attribute: Axis, groups: Sequence[Cover]) -> None:
             way_out="Select its values first: "
             f"{attribute.name or 'attribute'}=slice(None)",
             code="cells_without_value",
-            extras=", ".join(attribute.extras),
-            column=attribute.name or "the column",
+            data={
+                "extras": ", ".join(attribute.extras),
+                "column": attribute.name or "the column",
+            },
         )
 
 

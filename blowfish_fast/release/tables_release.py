@@ -223,7 +223,7 @@ class TablesRelease(Truthful, Release):
             way_out=f"Ask for it before the release: workloads.Tables(domain, "
             f"ways={len(axes)}) holds all tables of {len(axes)} attributes",
             code="table_measured_apart",
-            ways=len(axes),
+            data={"ways": len(axes)},
         )
 
     def _linear_table(self, axes: AxisSet) -> FloatArray:

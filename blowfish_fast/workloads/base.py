@@ -396,7 +396,7 @@ def on_a_line(domain: Domain, name: str) -> None:
             received=f"a domain of {domain.ndim} attributes",
             way_out="Use Rectangles on several attributes",
             code="workload_needs_one_attribute",
-            attributes=domain.ndim,
+            data={"attributes": domain.ndim},
         )
 
 

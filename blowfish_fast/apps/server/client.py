@@ -839,10 +839,12 @@ def _error(status: int, content: Any) -> BlowfishError:
     if kind is FailedDrawError:
         # Its words are always the same.
         return FailedDrawError()
-    parts = ("received", "way_out", "code")
-    texts = {name: str(told[name]) for name in parts if told.get(name) is not None}
+    received, way_out, code = (
+        None if told.get(name) is None else str(told[name])
+        for name in ("received", "way_out", "code")
+    )
     rule = told.get("rule") or f"the server answered with status {status}"
-    return kind(str(rule), **texts)
+    return kind(str(rule), received=received, way_out=way_out, code=code)
 
 
 def _stated(

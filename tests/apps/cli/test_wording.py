@@ -169,7 +169,10 @@ def codes_raised():
                 continue
             given = {one.arg: one.value for one in node.keywords}
             if isinstance(given.get("code"), ast.Constant):
-                found.setdefault(given["code"].value, []).append(set(given))
+                data = given.get("data")
+                facts = data.keys if isinstance(data, ast.Dict) else []
+                names = {one.value for one in facts}
+                found.setdefault(given["code"].value, []).append(names)
     return found
 
 
