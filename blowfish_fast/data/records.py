@@ -126,7 +126,7 @@ def _treatments(
         if isinstance(asked, Mapping)
         else dict.fromkeys(range(domain.ndim), asked)
     )
-    if asked == "clamp":
+    if isinstance(asked, str) and asked == "clamp":
         # One word for all columns is about those that have a nearest cell; where none
         # has one, it is refused as a mistake.
         ordered = [axis for axis in by_axis if has_nearest(domain.attributes[axis])]

@@ -89,6 +89,9 @@ def test_each_attribute_may_have_its_own_treatment():
         domain_with_rules(both, {"town": "clamp"}, None)
     with pytest.raises(InputError, match='outside must be "refuse"'):
         domain_with_rules(both, {"age": "drop"}, None)
+    for no_word in (np.array([], dtype=object), np.array(["clamp", "cell"]), 3):
+        with pytest.raises(InputError, match='outside must be "refuse"'):
+            domain_with_rules(both, no_word, None)
     with pytest.raises(DomainError, match="no attribute"):
         domain_with_rules(both, {"size": "clamp"}, None)
 
