@@ -14,6 +14,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.accounting.series.weights import EXPONENTS
 from blowfish_fast.errors import (
+    CountsError,
     InputError,
     LedgerError,
     PolicyError,
@@ -194,6 +195,13 @@ def test_the_unit_mechanism_runs_at_the_price_over_the_weights():
     assert variance == pytest.approx(price / (2 * 0.1), rel=1e-6)
     prices = [Budget(Fraction(1, 10), 2) / price]
     assert prices[0] * price == Budget(Fraction(1, 10), 2)
+
+
+def test_counts_of_epochs_that_have_no_common_shape_are_refused_before_the_charge():
+    weeks = _series()
+    with pytest.raises(CountsError, match="counts of several epochs have one shape"):
+        weeks.release(_week(1), _gaussian(), [[1, 1, 1], [], [1, 1]], rng=1)
+    assert weeks.ledger.spent == 0
 
 
 # --- rows follow each other --------------------------------------------------------

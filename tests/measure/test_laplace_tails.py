@@ -169,6 +169,13 @@ def test_sums_of_discrete_noise_stay_within_their_half_widths(seed):
             assert total[distance > half].sum() <= miss * (1 + 1e-9)
 
 
+def test_a_miss_that_is_all_but_sure_has_half_widths_that_are_numbers():
+    spread = moments(np.ones(4), np.full(4, 10.0))
+    nearly_sure = noise_half_widths(spread, 1.0)
+    assert np.isfinite(nearly_sure).all()
+    assert (nearly_sure <= noise_half_widths(spread, 0.5)).all()
+
+
 @pytest.mark.parametrize(("width", "factor"), [(3, 1.09), (10, 1.03), (30, 1.02)])
 def test_half_widths_are_near_the_exact_ones(width, factor):
     own = law(width, 1, 60 * width)

@@ -20,13 +20,24 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from blowfish_fast._support.validation import as_truth, as_whole, quoted
+from blowfish_fast._support.validation import (
+    as_truth,
+    as_whole,
+    malformed_as,
+    quoted,
+)
 from blowfish_fast.data.arrivals import Arrivals, FirstEpochs
 from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.persons import Bound
 from blowfish_fast.data.sparse import SparseHistogram
-from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
+from blowfish_fast.errors import (
+    BudgetError,
+    CountsError,
+    InputError,
+    LedgerError,
+    PolicyError,
+)
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.registry import check_vouched
@@ -897,4 +908,6 @@ def _is_list_of_counts(data: Any, domain: Domain) -> bool:
         return False
     if isinstance(data[0], Histogram):
         return True
-    return bool(np.shape(data)[1:] == domain.shape)
+    with malformed_as(CountsError, "counts of several epochs have one shape"):
+        shape = np.shape(data)
+    return bool(shape[1:] == domain.shape)
