@@ -227,9 +227,10 @@ def rough_half_widths(spread: Spread, miss: float) -> FloatArray:
 
 
 def _table_half_widths(spread: Spread, miss: float, ratio: float) -> FloatArray:
-    # What holds for a smaller miss holds too. The logarithm of 1 divides nothing.
-    miss = min(miss, math.nextafter(1.0, 0.0))
-    borders, quantiles = _worst_quantiles(min(miss, _LARGEST_MISS), ratio)
+    # What holds for a smaller miss holds too. Bounds divide by its logarithm, and that
+    # of 1 is 0.
+    miss = min(miss, _LARGEST_MISS)
+    borders, quantiles = _worst_quantiles(miss, ratio)
     table = (borders, quantiles, _chernoff_quantiles(miss, ratio))
     return kernels.laplace_half_widths(spread[:5], spread.least, miss, table)
 
