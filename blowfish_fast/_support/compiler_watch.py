@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from pathlib import Path
 from threading import Lock
 from types import FunctionType
 from typing import Any
+
+from blowfish_fast._support.source_stamps import KERNELS, source_stamp
 
 
 class CompilerWatch:
@@ -149,13 +152,37 @@ def is_short(path: str | Path, most: int) -> bool:
 
 
 def compiled_before(module: str) -> bool:
-    """Tell whether compiled kernels of a module lie where they are looked for."""
+    """Tell whether kernels of a module, as it is now, lie where they are looked for.
+
+    Parameters
+    ----------
+    module : str
+        The module within the kernels, ``"tree_scaling.weight_sweeps"``.
+
+    Returns
+    -------
+    bool
+        Whether this Python compiled one of them from these sources: files of Numba
+        begin with the stamp, which is read without the compiler. What a platform wheel
+        brings counts too.
+    """
     ours, named = Path(__file__).parents[1] / "kernels", "NUMBA_CACHE_DIR"
     usual = [ours, Path.home() / ".cache" / "numba"]
     places = (
         [ours / "compiled", Path(os.environ[named])] if named in os.environ else usual
     )
-    return any(True for place in places for _ in place.rglob(f"{module}.*.nbi"))
+    stamp = source_stamp(f"{KERNELS}.{module}").encode()
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    pattern = f"{module.rpartition('.')[2]}.*.{python}*.nbi"
+    files = (file for place in places for file in place.rglob(pattern))
+    return any(_holds(file, stamp) for file in files)
+
+
+def _holds(file: Path, stamp: bytes) -> bool:
+    try:
+        return stamp in file.read_bytes()
+    except OSError:
+        return False
 
 
 @cache

@@ -13,14 +13,11 @@ is compiled. Files of a wheel are trusted as the modules beside them are.
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import json
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
@@ -29,35 +26,10 @@ import numba
 import numpy as np
 from numba.core import caching, config
 
+from blowfish_fast._support.source_stamps import source_stamp
+
 SHIPPED = Path(__file__).with_name("compiled")
 IN_TREE: Any = caching.CacheImpl._locator_classes[1]  # its name depends on the version
-
-
-@cache
-def source_stamp(name: str) -> str:
-    """Return what changes whenever code that a module's kernels run changes."""
-    module: Any = sys.modules[name]
-    text = module.__loader__.get_data(module.__file__)
-    stamp = hashlib.sha256(text)
-    for statement in ast.parse(_head(text)).body:
-        if not isinstance(statement, ast.ImportFrom):
-            continue
-        home = "." * statement.level + (statement.module or "")
-        room = resolve_name(home, module.__package__)
-        for word in ("", *(imported.name for imported in statement.names)):
-            part = f"{room}.{word}".rstrip(".")
-            if part.startswith("blowfish_fast.kernels") and part in sys.modules:
-                stamp.update(source_stamp(part).encode())
-    return stamp.hexdigest()
-
-
-def _head(text: bytes) -> bytes:
-    """Return a file up to the end of its last import; to parse the rest takes longer.
-
-    No import holds an empty line, and none at the left edge follows the first kernel.
-    """
-    before, mark, last = (b"\n" + text).rpartition(b"\nfrom ")
-    return before + mark + last.partition(b"\n\n")[0] if mark else b""
 
 
 def versions() -> dict[str, Any]:

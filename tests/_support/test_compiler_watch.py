@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import numba
@@ -9,6 +10,7 @@ import pytest
 
 from blowfish_fast._support import compiler_watch
 from blowfish_fast._support.compiler_watch import COMPILER, PLAIN_WORK, CompilerWatch
+from blowfish_fast._support.source_stamps import KERNELS, source_stamp
 from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.kernels import _jit
 
@@ -78,14 +80,58 @@ def test_compiled_kernels_are_looked_for_where_numba_keeps_them(tmp_path, monkey
     usual = tmp_path / ".cache" / "numba"
     for place in (usual, tmp_path / "named"):
         place.mkdir(parents=True)
-    (usual / "unheard_of.loop-1.nbi").touch()
-    assert not compiler_watch.compiled_before("unheard_of")
-    (usual / "unheard_of.loop-1.nbi").rename(tmp_path / "named" / "unheard_of.loop.nbi")
-    assert compiler_watch.compiled_before("unheard_of")
+    module = "tree_scaling.weight_sweeps"
+    stamp = source_stamp(f"blowfish_fast.kernels.{module}")
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    name = f"weight_sweeps.loop-1.{python}.nbi"
+    (usual / name).write_text(stamp)
+    assert not compiler_watch.compiled_before(module)
+    (usual / name).rename(tmp_path / "named" / name)
+    assert compiler_watch.compiled_before(module)
     monkeypatch.delenv("NUMBA_CACHE_DIR")
-    assert not compiler_watch.compiled_before("unheard_of")
-    (usual / "unheard_of.loop-1.nbi").touch()
-    assert compiler_watch.compiled_before("unheard_of")
+    monkeypatch.setattr(compiler_watch, "__file__", str(tmp_path / "a" / "b" / "c.py"))
+    assert not compiler_watch.compiled_before(module)
+    (usual / name).write_text(stamp)
+    assert compiler_watch.compiled_before(module)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("weight_sweeps.loop-1.{}.nbi", "a stamp of other sources"),
+        ("weight_sweeps.loop-1.py27.nbi", "{}"),
+        ("unheard_of.loop-1.{}.nbi", "{}"),
+    ],
+)
+def test_files_of_other_sources_and_pythons_are_not_compiled_kernels(
+    name, content, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    module = "tree_scaling.weight_sweeps"
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    stamp = source_stamp(f"blowfish_fast.kernels.{module}")
+    (tmp_path / name.format(python)).write_text(content.format(stamp))
+    assert not compiler_watch.compiled_before(module)
+
+
+def test_a_file_that_is_gone_before_it_is_read_is_no_compiled_kernel(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    (tmp_path / f"weight_sweeps.loop-1.{python}.nbi").symlink_to(tmp_path / "gone")
+    assert not compiler_watch.compiled_before("tree_scaling.weight_sweeps")
+
+
+def test_stamps_need_no_compiler_and_no_loaded_kernels(monkeypatch):
+    name = "blowfish_fast.kernels.tree_scaling.weight_sweeps"
+    source_stamp.cache_clear()
+    before = source_stamp(name)
+    source_stamp.cache_clear()
+    for module in [each for each in sys.modules if each.startswith(KERNELS)]:
+        monkeypatch.delitem(sys.modules, module)
+    assert source_stamp(name) == before
+    source_stamp.cache_clear()
 
 
 def test_small_pieces_of_work_are_plain_until_compiling_would_have_paid():

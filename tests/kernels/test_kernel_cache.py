@@ -14,8 +14,9 @@ import pytest
 from numba.core import caching, config
 
 from blowfish_fast._support.compiler_watch import in_plain_python, is_ready
+from blowfish_fast._support.source_stamps import import_head, source_stamp
 from blowfish_fast.kernels import _cache, _jit
-from blowfish_fast.kernels._cache import shipped_target, source_stamp
+from blowfish_fast.kernels._cache import shipped_target
 
 ROOT = Path(_cache.__file__).parent
 HOST = ("x86_64-unknown-linux-gnu", "emeraldrapids", "+avx2,+fma,-amx-tile,+avx512f")
@@ -83,7 +84,7 @@ def test_the_stamp_of_a_file_follows_what_its_kernels_call(sources, changed, not
 )
 def test_every_kernel_file_that_is_imported_is_part_of_the_stamp(file):
     whole = ast.parse(file.read_text()).body
-    head = ast.parse(_cache._head(file.read_bytes())).body
+    head = ast.parse(import_head(file.read_bytes())).body
     everything, read = (
         [ast.dump(node) for node in body if isinstance(node, ast.ImportFrom)]
         for body in (whole, head)

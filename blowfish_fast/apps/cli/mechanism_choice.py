@@ -422,7 +422,7 @@ def is_little(
     bool
         Whether cells and ranges are few; more may be where nothing is compiled yet.
     """
-    most, ranges = FEW if compiled_before("weight_sweeps") else SOME
+    most, ranges = FEW if compiled_before("tree_scaling.weight_sweeps") else SOME
     ranges = SOME[1] if predicted else ranges
     many = times * workload.queries > ranges and not isinstance(workload, Identity)
     return times * cells <= most and not many
