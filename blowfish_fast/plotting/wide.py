@@ -166,29 +166,43 @@ def _map_window(release: RangesRelease, part: Any, axes: Axes | None) -> Axes:
     if axes is None:
         bar = drawn.figure.colorbar(mesh, ax=drawn)
         bar.set_label("records per part, 1 + n, as a power of ten")
-    corners = release.boxes
-    inside = (corners[:, 1] > [first for first, _ in window]).all(axis=1)
-    inside &= (corners[:, 0] < [last for _, last in window]).all(axis=1)
-    if inside.sum() <= MOST_OUTLINES:
-        bottom, left, top, right = (
-            domain.attributes[axis].rule.values(
-                np.minimum(corners[inside, end, axis], domain.attributes[axis].regular)
-            )
-            for end in (0, 1)
-            for axis in (0, 1)
-        )
-        shown_lines = [
-            [(x, y) for x, y in ((a, b), (c, b), (c, d), (a, d), (a, b))]
-            for a, b, c, d in zip(
-                *map(_as_places, (left, bottom, right, top)), strict=True
-            )
-        ]
-        lines = LineCollection(shown_lines, colors=palette.BLACK, linewidths=0.3)
+    outlines = _outlines(release, window)
+    if outlines:
+        lines = LineCollection(outlines, colors=palette.BLACK, linewidths=0.3)
         drawn.add_collection(lines, autolim=False)
     drawn.set_xlabel(domain.attributes[1].name or "column")
     drawn.set_ylabel(domain.attributes[0].name or "row")
     drawn.set_title(heading(release), fontsize="medium")
     return drawn
+
+
+def _outlines(
+    release: RangesRelease, window: list[tuple[int, int]]
+) -> list[list[tuple[float, float]]]:
+    """Return the boxes that reach into a window, each as a closed line of corners.
+
+    None are returned where there are more than `MOST_OUTLINES`: they would cover the
+    colours.
+    """
+    domain: Any = release.domain
+    corners = release.boxes
+    inside = (corners[:, 1] > [first for first, _ in window]).all(axis=1)
+    inside &= (corners[:, 0] < [last for _, last in window]).all(axis=1)
+    if inside.sum() > MOST_OUTLINES:
+        return []
+    bottom, left, top, right = (
+        _as_places(
+            domain.attributes[axis].rule.values(
+                np.minimum(corners[inside, end, axis], domain.attributes[axis].regular)
+            )
+        )
+        for end in (0, 1)
+        for axis in (0, 1)
+    )
+    return [
+        [(west, south), (east, south), (east, north), (west, north), (west, south)]
+        for west, south, east, north in zip(left, bottom, right, top, strict=True)
+    ]
 
 
 def _as_places(values: AnyArray) -> AnyArray:

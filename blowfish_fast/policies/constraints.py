@@ -1,4 +1,18 @@
-"""Counts that everybody knows: the questions matter here, their answers do not."""
+"""Counts that everybody knows, such as the number of patients in each ward.
+
+Constraints state which counts are known, never what they are: what a release costs must
+not depend on the data. A known count ties records together. Whoever moves one record
+out of a ward must move another one in, or the count would be wrong, so that neighbours
+differ in several records at once:
+
+    known: two records in ward A, one in ward B
+
+        A   o o          A   o x      x came over from B,
+        B   x      ->    B   o        so an o had to go there
+
+`policies.constrained` bounds how many records move in such a cycle; here are the
+questions, and which of them hold which cells.
+"""
 
 from __future__ import annotations
 

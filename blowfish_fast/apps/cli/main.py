@@ -79,7 +79,7 @@ PANELS = {
             "Print the JSON Schema of job files, of the explorer's tables, or of "
             "entries."
         ),
-        "warmup": "Compile every kernel once: later calls start at once.",
+        "warmup": "Compile what every mechanism needs: later calls start at once.",
         "version": "Print the version; with --json all that a report needs.",
     },
 }

@@ -38,7 +38,7 @@ OUTPUTS = ("release", "table", "picture", "report", "map", "synthetic")
 TERMS = ("exponent", "band", "frozen", "epochs_at_most")
 """What a job says of totals, beside wanting them."""
 
-UNMEANT = {
+MEANINGLESS_WITH_TOTALS = {
     "request": "releases are named by their epochs",
     "certify": "releases hold weighed sums, about which a certificate says nothing",
     "alpha": "the error is not that of a release by itself: state --rho or --epsilon",
@@ -201,7 +201,7 @@ def _read_exponent(words: str) -> Fraction:
 
 def _check_totals(job: Job) -> None:
     """Refuse what has no meaning in a series with running totals."""
-    for name, why in UNMEANT.items():
+    for name, why in MEANINGLESS_WITH_TOTALS.items():
         if getattr(job, name) is not None:
             raise InputError(f"in a series with totals {why}; leave {_flag(name)} out")
 

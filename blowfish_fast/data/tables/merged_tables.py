@@ -52,8 +52,8 @@ class Grouping:
     def __init__(self, labels: Any) -> None:
         self.labels: IntArray = np.asarray(labels, dtype=np.int64)
         self.count = int(self.labels.max(initial=-1)) + 1
-        used = np.bincount(self.labels, minlength=1) if self.labels.min() >= 0 else [0]
-        if self.labels.ndim != 1 or not np.all(used):
+        numbers = self.labels.ndim == 1 and self.labels.min(initial=0) >= 0
+        if not numbers or not np.bincount(self.labels, minlength=1).all():
             raise InputError(
                 "labels of merged cells are 0, 1, 2, ... and every one is used",
                 received=f"{self.labels.size} labels up to {self.count - 1}",

@@ -14,6 +14,7 @@ It reads public numbers only and costs no epsilon.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -367,10 +368,35 @@ def _told_apart(noisy: FloatArray, width: float) -> tuple[FloatArray, IntArray]:
     return values / width, places
 
 
+class _Learnt(NamedTuple):
+    """Measured totals, and the prior that was fitted to them.
+
+    Attributes
+    ----------
+    totals : ndarray of float64, shape (buckets,)
+        Each total in units of the width of its own noise.
+    ratios : ndarray of float64, shape (buckets,)
+        The median width over each bucket's own: it brings a mean of the prior, which is
+        in median widths, into the unit of the total.
+    means : ndarray of float64, shape (components,)
+        Means of the exponentials, in median widths.
+    classes : ndarray of int64, shape (buckets,)
+        Which row of `weights` is the prior of each bucket.
+    weights : ndarray of float64, shape (classes, components + 1)
+        Shares of the atom at 0 and of each exponential.
+    """
+
+    totals: FloatArray
+    ratios: FloatArray
+    means: FloatArray
+    classes: IntArray
+    weights: FloatArray
+
+
 def _learnt(
     noisy: FloatArray, widths: FloatArray, sizes: IntArray, measured: IntArray
-) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, FloatArray]:
-    """Return totals in widths, ratios, means of the prior, classes and weights."""
+) -> _Learnt:
+    """Fit the prior to the measured buckets, whose numbers are `measured`."""
     own = widths[measured]
     unit = float(np.median(own))
     totals, ratios = noisy[measured] / own, unit / own
@@ -380,7 +406,7 @@ def _learnt(
     _, exponents = np.frexp(sizes[measured].astype(np.float64))
     _, classes = np.unique(exponents, return_inverse=True)
     weights = _class_weights(clipped, ratios, means, classes)
-    return totals, ratios, means, classes, weights
+    return _Learnt(totals, ratios, means, classes, weights)
 
 
 def evidence_of_shrinkage(
@@ -405,8 +431,8 @@ def evidence_of_shrinkage(
     Examples
     --------
     >>> noisy, widths = np.array([0.4, -1.2, 0.8, 25.0]), np.ones(4)
-    >>> found = evidence_of_shrinkage(noisy, widths, np.ones(4, dtype=np.int64))
-    >>> bool(found[3] < found[0] < np.log(0.5))
+    >>> evidence = evidence_of_shrinkage(noisy, widths, np.ones(4, dtype=np.int64))
+    >>> bool(evidence[3] < evidence[0] < np.log(0.5))
     True
     """
     totals, ratios, means, classes, weights = _learnt(

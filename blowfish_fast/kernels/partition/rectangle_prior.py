@@ -54,7 +54,7 @@ class FixedPoint(NamedTuple):
 
 
 def fixed_point(
-    rate: Number, penalty: Number, base: Iterable[float], levels: int, floor: int
+    rate: Number, penalty: Number, base: Iterable[float], levels: int, room: int
 ) -> FixedPoint:
     """Return the constants for a rate, rounded down, and the price of a bucket.
 
@@ -70,9 +70,9 @@ def fixed_point(
         Prior weights, all positive.
     levels : int
         Binary logarithm of the number of cells, rounded up.
-    floor : int
-        How far log-weights may fall, in nats, times how many of them the caller adds
-        up.
+    room : int
+        How far a sum of log-weights may fall below 0, in nats: the lowest of one of
+        them, times how many the caller adds up.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def fixed_point(
         )
     cost = Fraction(penalty)
     speed = min(Fraction(rate), Fraction(LARGEST) / max(cost, Fraction(1)))
-    bound = ceil((speed * cost * (1 << levels)) + speed) + floor
+    bound = ceil((speed * cost * (1 << levels)) + speed) + room
     bits = min(_MOST_BITS, 62 - bound.bit_length())
     scaled = speed * (1 << bits)
     return FixedPoint(bits, scaled, round(scaled * cost))
@@ -235,7 +235,10 @@ def fixed_point_weights(
                 f"shape {shape}"
             )
     floor = _floor(tall, wide, base) if min(base) > 0 else 0
-    bits, unit, price = fixed_point(rate, penalty, base, tall + wide, 8 * floor)
+    # Four quarters at the floor are added up before the sum is cut there again. Twice
+    # as much is set aside, so that prior weights have room beside them.
+    room = 8 * floor
+    bits, unit, price = fixed_point(rate, penalty, base, tall + wide, room)
     return RectangleWeights(
         bits,
         [[int(unit * factor / quantile[1]) for factor in row] for row in factors],

@@ -29,7 +29,9 @@ Base: TypeAlias = tuple[float, float, float]
 BASE: Base = (0.49, 0.49, 0.02)
 """Prior weight of one bucket, of a split, and of all equal cuts together."""
 
-_HOPELESS = 64  # nats; a cell that far below standing alone is never kept
+_HOPELESS = 64
+"""A choice whose log-weight lies this many nats below another is never drawn: its
+probability is below e^-64, about 10^-28."""
 
 
 class Outliers(NamedTuple):
@@ -72,9 +74,9 @@ class OutlierWeights(NamedTuple):
     alone : tuple[int, ...]
         Log-weight of a cell that stands alone, by share.
     record : int
-        What each record of a cell of the rest costs.
+        What each record of a cell of the rest takes from its log-weight.
     most : int
-        With this many records a cell of the rest is beyond hope; more count as this
+        With this many records a cell all but surely stands alone; more count as this
         many.
     """
 
@@ -83,9 +85,7 @@ class OutlierWeights(NamedTuple):
     in_run: tuple[int, ...]
     alone: tuple[int, ...]
     record: int
-    """Taken from the log-weight of a cell that is kept, for each of its records."""
     most: int
-    """More records of a cell change nothing."""
 
 
 def deepest_sum(levels: int, outliers: Outliers) -> int:
@@ -128,7 +128,8 @@ def outlier_weights(
     bits, unit, penalty = fixed
     scale = 1 << bits
     record = int(unit / quantile[1]) * quantile[0]
-    # Relative to single cells: a kept cell saves a bucket, and one alone cuts its run.
+    # Relative to single cells: a cell of the rest saves a bucket, and an outlier cuts
+    # its run in two, which takes one more.
     in_run = [
         penalty + round(logarithm(1 - share) * scale) for share in outliers.shares
     ]
@@ -211,6 +212,8 @@ def fixed_point_tree(
     levels = len(length_weights) - 1
     weights = [cut_to_one(weight) for weight in length_weights]
     floor = _floor(levels, base) if min(base) > 0 else 0
+    # Two halves at the floor are added up before the sum is cut there again. Twice as
+    # much is set aside, so that prior weights have room beside them.
     room = 4 * floor + (0 if runs is None else deepest_sum(levels, runs))
     fixed = fixed_point(rate, penalty, base, levels, room)
     bits = fixed.fraction_bits
@@ -240,11 +243,11 @@ def _floor(levels: int, base: Base) -> int:
     """Return how many nats below single cells a candidate is beyond hope.
 
     Isolating one bad window takes at most `levels` splits and a choice at each sibling;
-    64 nats below the price of that nothing is ever drawn.
+    `_HOPELESS` nats below the price of that nothing is ever drawn.
     """
     bucket, split, cuts = (-logarithm(share) for share in _shares(base))
     cut = cuts + levels * logarithm(Fraction(2))
-    return 64 + ceil(levels * (split + max(cut, bucket)) + cut)
+    return _HOPELESS + ceil(levels * (split + max(cut, bucket)) + cut)
 
 
 def _shares(base: Base) -> list[Fraction]:

@@ -277,6 +277,14 @@ def demand_of_ranges(ranges: SortedRanges, tree: RegularLevels) -> Demand:
 def climb_ranges(ranges: SortedRanges, active: int, level: Level) -> int:
     """Lift the queries by one level; those whose ends meet join `inside`.
 
+    A range covers the child of its left end by a share x, the child of its right end by
+    z, and all children between them whole. It covers their parent by y, the mean of
+    these weighted by the variances of the children; what is left over of each child is
+    added to the spread, squared and times its variance:
+
+        left end:   children   0   x   1   1        parent   y = (x v1 + v2 + v3) / sum
+                    before ----'       '---'---- after
+
     Parameters
     ----------
     ranges : SortedRanges

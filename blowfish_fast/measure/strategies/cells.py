@@ -222,6 +222,8 @@ class Cells(PartTotals):
         elif self.parts is not None and public_totals.any():
             removed = self._explained_variance(form, public_totals)
             squares = np.where(removed >= squares * (1 - 1e-12), 0.0, squares - removed)
+            # Within a part coefficients lose their mean, so that none is farther from 0
+            # than two of them are apart; nor can one exceed the root of all squares.
             largest = np.minimum(moments.largest - moments.least, np.sqrt(squares))
         spread = Spread.of_one_scale(squares, largest, width, variance)
         if self.parts is not None and public_totals.any():

@@ -19,7 +19,7 @@ PACKAGES = (
 
 
 def run_warmup(json: Json = False) -> None:
-    """Compile every kernel once: later calls start at once."""
+    """Compile what every mechanism needs: later calls start at once."""
     from blowfish_fast.mechanisms.registry import MECHANISMS
 
     start = time.perf_counter()
