@@ -3,6 +3,7 @@
     bf.Domain.from_categories    other libraries' word      from_levels
     release.groupby              a missing underline        group_by
     bf.plotting.heatmap          what others call a map     grid_map
+    bf.Line                      in another package         policies.Line
 
 Whoever misses a name gets an AttributeError as ever, with our name in it: tab
 completion, `hasattr` and copying see nothing new.
@@ -10,6 +11,7 @@ completion, `hasattr` and copying see nothing new.
 
 from __future__ import annotations
 
+import importlib
 from abc import ABCMeta
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -25,6 +27,7 @@ OUR_NAMES = {
     "from_range": "Domain.from_edges",
     "from_shape": "Domain((rows, columns))",
     "from_csv": "Histogram.from_records, or `blowfish release FILE`",
+    "read_csv": "Histogram.from_records, or `blowfish release FILE`",
     "from_pandas": "Histogram.from_records",
     "from_polars": "Histogram.from_records",
     "from_dataframe": "Histogram.from_records",
@@ -111,6 +114,49 @@ NAMES_OF_QUESTIONS = {
 """What other libraries call the questions about selected records, and what we do."""
 
 
+PACKAGES = {
+    "policies": "policies",
+    "workloads": "workloads",
+    "mechanisms": "mechanisms",
+    "sampling": "release.sampling",
+    "partitions": "measure.selectors.partitions",
+    "strategies": "measure.strategies",
+    "errors": "errors",
+    "plotting": "plotting",
+}
+"""Where people look for names in vain that stand next door: by public name, the place
+inside this package."""
+
+
+def other_package(name: str) -> str | None:
+    """Return the public package that has a name; None where none has it.
+
+    Packages are imported only now, when somebody has missed a name.
+
+    Parameters
+    ----------
+    name : str
+        The name that was tried somewhere else.
+
+    Returns
+    -------
+    str or None
+        The name behind its package.
+
+    Examples
+    --------
+    >>> other_package("Line")
+    'policies.Line'
+    """
+    home = __name__.partition(".")[0]
+    for package, place in PACKAGES.items():
+        module = importlib.import_module(f"{home}.{place}")
+        own = getattr(vars(module).get(name), "__module__", None) == module.__name__
+        if name in getattr(module, "__all__", ()) or own:
+            return f"{package}.{name}"
+    return None
+
+
 def question_words(owner: type, name: str) -> str:
     """Return the message about a question that selections do not answer by that name.
 
@@ -153,9 +199,40 @@ def near_miss(name: str, known: Iterable[str]) -> str:
     >>> near_miss("wher", ["group_by", "where"])
     " (did you mean 'where'?)"
     """
-    if name in OUR_NAMES:
-        return f" (did you mean {OUR_NAMES[name]}?)"
+    ours = OUR_NAMES.get(name)
+    if ours is not None:
+        return f" (did you mean {ours}?)"
     return nearest(name, (word for word in known if not word.startswith("_")))
+
+
+def missing_name(package: str, name: str, public: Iterable[str]) -> str:
+    """Return the message about a name that a package has not got.
+
+    Parameters
+    ----------
+    package : str
+        The name of the package.
+    name : str
+        The name that was tried.
+    public : Iterable[str]
+        The names that it has.
+
+    Returns
+    -------
+    str
+        What is missing, and the right name where there is one.
+
+    Examples
+    --------
+    >>> missing_name("blowfish_fast", "Line", ["Dawa", "Laplace"])
+    "module 'blowfish_fast' has no attribute 'Line' (did you mean policies.Line?)"
+    """
+    # Machinery asks for names with an underline all the time, and means no other.
+    hint = ""
+    if not name.startswith("_"):
+        elsewhere = None if name in OUR_NAMES else other_package(name)
+        hint = f" (did you mean {elsewhere}?)" if elsewhere else near_miss(name, public)
+    return f"module {package!r} has no attribute {name!r}{hint}"
 
 
 def hints_of(package: str, public: Iterable[str]) -> Callable[[str], Any]:
@@ -176,8 +253,7 @@ def hints_of(package: str, public: Iterable[str]) -> Callable[[str], Any]:
     names = list(public)
 
     def __getattr__(name: str) -> Any:
-        hint = "" if name.startswith("_") else near_miss(name, names)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+        raise AttributeError(missing_name(package, name, names))
 
     return __getattr__
 
@@ -186,7 +262,6 @@ class Hinting(type):
     """The kind of classes whose missing names are answered with the right ones."""
 
     def __getattr__(cls, name: str) -> Any:
-        # Machinery asks for names with an underline all the time, and means no other.
         hint = "" if name.startswith("_") else near_miss(name, dir(cls))
         raise AttributeError(f"{cls.__name__} has no attribute {name!r}{hint}")
 

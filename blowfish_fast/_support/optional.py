@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from blowfish_fast._support.near_misses import near_miss
+from blowfish_fast._support.near_misses import missing_name
 from blowfish_fast.errors import MissingExtraError
 
 
@@ -63,8 +63,7 @@ def attach(
                 home = importlib.import_module(f"{package}.{module}")
                 value = getattr(home, function)(value)
         else:
-            hint = "" if name.startswith("_") else near_miss(name, public)
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+            raise AttributeError(missing_name(package, name, public))
         setattr(sys.modules[package], name, value)
         return value
 

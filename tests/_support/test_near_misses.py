@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 import re
 
@@ -10,7 +11,11 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast._support.near_misses import NAMES_OF_QUESTIONS, OUR_NAMES
+from blowfish_fast._support.near_misses import (
+    NAMES_OF_QUESTIONS,
+    OUR_NAMES,
+    PACKAGES,
+)
 from blowfish_fast.errors import InputError
 
 
@@ -41,6 +46,13 @@ def test_every_name_that_is_named_is_there(name, release):
     [
         (bf, "load", "Release.load"),
         (bf, "laplace", "'Laplace'"),
+        (bf, "Line", "policies.Line"),
+        (bf, "Identity", "workloads.Identity"),
+        (bf, "OrderedHierarchical", "mechanisms.OrderedHierarchical"),
+        (bf, "InputError", "errors.InputError"),
+        (bf, "grid_map", "plotting.grid_map"),
+        (bf.policies, "Ranges", "workloads.Ranges"),
+        (bf.workloads, "Full", "policies.Full"),
         (bf.plotting, "heatmap", "plotting.grid_map"),
         (bf.policies, "Thresold", "'Threshold'"),
         (bf.workloads, "CDF", "workloads.Prefixes"),
@@ -54,6 +66,12 @@ def test_a_missing_name_is_answered_with_the_right_one(owner, name, meant):
     with pytest.raises(AttributeError, match=re.escape(f"did you mean {meant}?")):
         getattr(owner, name)
     assert not hasattr(owner, name)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_that_are_named_have_these_public_names(package):
+    place = importlib.import_module(f"blowfish_fast.{PACKAGES[package]}")
+    assert getattr(bf, package) is place
 
 
 def test_machinery_gets_no_hints(release):
