@@ -90,6 +90,18 @@ def test_malformed_values_become_one_error_with_its_cause():
         raise KeyboardInterrupt
 
 
+def test_a_block_inside_a_guarded_function_keeps_its_own_words():
+    @malformed_as(InputError, "outer words")
+    def read(value):
+        with malformed_as(InputError, "inner words"):
+            return sorted(value)
+
+    with pytest.raises(InputError, match="inner words; received"):
+        read(1.5)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        read(values=[1.5])
+
+
 def test_parts_number_the_cells():
     assert as_parts(None, 3) is None
     assert as_parts([0, 1, 0], 3).tolist() == [0, 1, 0]

@@ -578,7 +578,7 @@ class malformed_as:
                     return function(*arguments, **named)
             except self.error as problem:
                 cause = problem.__cause__
-                if isinstance(cause, TypeError) and _never_began(cause):
+                if isinstance(cause, TypeError) and _never_began(cause, guarded):
                     raise TypeError(
                         f"{cause}{_meant(cause, function, named)}"
                     ) from None
@@ -596,11 +596,16 @@ class malformed_as:
             raise self.error(f"{self.rule}; {words}") from problem
 
 
-def _never_began(problem: TypeError) -> bool:
+def _never_began(problem: TypeError, caller: Callable[..., Any]) -> bool:
     """Return whether a call failed because its arguments did not fit the signature."""
-    # The last frame is then the caller's own: none of the function was entered.
+    # The last frame is then the caller's own: none of the function was entered. What a
+    # block inside the function has caught ends in a frame of its own, too.
     trace = problem.__traceback__
-    return trace is not None and trace.tb_next is None
+    return (
+        trace is not None
+        and trace.tb_next is None
+        and trace.tb_frame.f_code is caller.__code__
+    )
 
 
 def _meant(
