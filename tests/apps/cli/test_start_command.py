@@ -120,6 +120,11 @@ def test_a_wrong_name_lists_all_columns_nearest_first():
     assert "its columns are weight, trust, town, age, odd" in problem
 
 
+@pytest.mark.parametrize("path", ["", ".", "/", "nothing.csv"])
+def test_what_is_no_file_is_refused(path):
+    assert "there is no file" in str(refused("start", path))
+
+
 def test_a_draft_replaces_nothing():
     run(*START, "--codebook", "codes.csv")
     assert "--overwrite" in str(refused(*START))

@@ -65,12 +65,13 @@ def run_start(
     from blowfish_fast.apps.cli.options import refuse_existing
     from blowfish_fast.data.csv_files import TextForm
 
-    job = path.with_suffix(".toml") if out is None else out
-    refuse_existing(job, overwrite=overwrite)
     form = TextForm(encoding)
     form.check()
     named = list(public or ())
+    # First, since what is no file has no name for the job either.
     columns = look_source.columns_of(path, form, [])
+    job = path.with_suffix(".toml") if out is None else out
+    refuse_existing(job, overwrite=overwrite)
     look_source.columns_of(path, form, named)
     book = {} if codebook is None else job_draft.read_code_book(codebook)
     values = {name: look_source.values_of(path, form, name) for name in named}
