@@ -407,7 +407,7 @@ class TextForm(NamedTuple):
     def check(self) -> None:
         """Refuse what is no form."""
         try:
-            "a".encode(self.encoding or "utf-8")
+            "a".encode("utf-8" if self.encoding is None else self.encoding)
         except (LookupError, ValueError):
             raise InputError(
                 f"there is no encoding {self.encoding!r}; common ones are utf-8, "

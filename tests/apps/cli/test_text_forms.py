@@ -111,6 +111,7 @@ def test_a_date_in_another_form_is_refused_without_a_quote(form, text, tmp_path)
         ({"decimal": ";"}, 'the decimal mark is "," or "."'),
         ({"encoding": "cp12x"}, "no encoding 'cp12x'"),
         ({"encoding": "base64"}, "no encoding 'base64'"),
+        ({"encoding": ""}, "no encoding ''"),
         ({"dates": "dd.mm.yy"}, "YYYY, MM and DD"),
         ({"dates": "DD.MM"}, "YYYY, MM and DD"),
     ],
