@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -65,10 +66,33 @@ def _join_pairs(column: AnyArray) -> AnyArray:
     """Write pairs of edges, which stand beside single names, as one text."""
     if column.dtype != object:
         return column
-    words = [
-        f"{name[0]}..{name[1]}" if isinstance(name, tuple) else name for name in column
-    ]
+    words = [group_text(name) if isinstance(name, tuple) else name for name in column]
     return np.array(words, dtype=object)
+
+
+def group_text(name: Any) -> str:
+    """Return the name of a group as ``--where`` reads it: 0..25 for a pair of edges.
+
+    Parameters
+    ----------
+    name : object
+        A level, or a pair of edges: numbers, dates or moments.
+
+    Returns
+    -------
+    str
+        Its text; whole numbers have no decimals.
+
+    Examples
+    --------
+    >>> group_text((0.0, 2.5)), group_text("f")
+    ('0..2.5', 'f')
+    """
+    if not isinstance(name, tuple):
+        return str(name)
+    return "..".join(
+        f"{end:.15g}" if isinstance(end, float) else str(end) for end in name
+    )
 
 
 def counting_rows(

@@ -75,6 +75,23 @@ def asked_as_json(ask, *words):
     return json.loads(done.stdout)
 
 
+def test_groups_beside_missing_ones_are_named_as_conditions_are_written(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    ages = bf.Domain.from_edges([0.0, 2.5, 50.0], name="age")
+    ages = ages.with_extra_cells(missing=True)
+    laplace = bf.Laplace(bf.policies.Full(ages), epsilon=1000)
+    laplace.release([3, 4, 5], rng=1).save(tmp_path / "ages")
+    asked = RUN.invoke(application, ["answer", "ages", "--by", "age", "--json"])
+    rows = json.loads(asked.stdout)["answers"]
+    assert [row["age"] for row in rows] == ["0..2.5", "2.5..50", "(missing)"]
+    for row in rows[:2]:
+        words = ["answer", "ages", "--where", f"age={row['age']}", "--json"]
+        again = json.loads(RUN.invoke(application, words).stdout)["answers"]
+        assert again[0]["estimate"] == pytest.approx(row["count"])
+
+
 def test_ranges_are_counted_in_values_with_intervals(ask, folder):
     found = asked_as_json(ask, "ages", "--range", "20:40", "--range", "0..17")
     release = bf.Release.load(folder / "ages")

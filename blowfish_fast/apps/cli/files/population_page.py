@@ -14,6 +14,7 @@ import numpy as np
 
 from blowfish_fast._support.interval_texts import end_text
 from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.apps.cli.answer_table import group_text
 from blowfish_fast.apps.cli.explanations import Section
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import IntervalError
@@ -182,7 +183,7 @@ def _share_rows(
         shares, shares.values_array, bounds, shares.variance_parts(), strict=True
     )
     for group, share, (low, high), parts in lines:
-        label = f"{group[0]}..{group[1]}" if isinstance(group, tuple) else str(group)
+        label = group_text(group)
         ends = [
             end_text(100.0 * low, 1, upwards=False),
             end_text(100.0 * high, 1, upwards=True),
