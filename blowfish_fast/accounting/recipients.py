@@ -134,6 +134,12 @@ def make_recipient_keys(
                 received=quoted(str(path)),
                 way_out="Choose another name",
             )
+    if os.path.abspath(private) == os.path.abspath(public):
+        raise InputError(
+            "the private key and the public one are two files",
+            received=quoted(str(private)),
+            way_out="Name another file for the public key",
+        )
     secret = X25519PrivateKey.generate()
     # Nobody else may read it, from its first byte on.
     handle = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

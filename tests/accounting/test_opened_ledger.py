@@ -376,6 +376,9 @@ def test_bad_auditors_are_refused(desk, tmp_path):
     assert not (tmp_path / "new").exists()
     with pytest.raises(InputError, match="never written over"):
         make_recipient_keys(desk.private, tmp_path / "x")
+    with pytest.raises(InputError, match="two files"):
+        make_recipient_keys(tmp_path / "x", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
     with pytest.raises(InputError, match="a private key"):
         verify_opened(desk.ledger, desk.keys, desk.public)
     with pytest.raises(InputError, match="cannot be read"):
