@@ -77,7 +77,7 @@ def csv_to_release() -> object:
         words = f"release --data {people} --domain age=16:91:5 --policy line --workload"
         words += f" prefixes --epsilon 1 --mechanism ordered --out {folder}/a.blowfish"
         # What was predicted before is not looked up.
-        with patch.dict(os.environ, XDG_CACHE_HOME=folder):
+        with patch.dict(os.environ, BLOWFISH_CACHE_DIR=folder):
             return run_command(words.split())
 
 

@@ -7,9 +7,12 @@ by predicted error, each strategy's own release, and a grid of joined neighbours
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import numpy as np
 
@@ -128,6 +131,25 @@ class CompareAnew(Timed):
             return compare(stated, workload, epsilon=EPSILON)
 
         return anew
+
+
+class CompareKept(Timed):
+    """The same where another process has tuned these trees, and kept them on disk."""
+
+    params: ClassVar[list[Any]] = [[2**12], ["line", "threshold", "full"]]
+
+    def prepare(self, cells: int, policy: str) -> Call:
+        stated = {**POLICIES, **DENSE}[policy](cells)
+        workload = ranges(stated.domain)
+        self.folder = tempfile.TemporaryDirectory()
+        kept = {"BLOWFISH_CACHE_DIR": self.folder.name}
+
+        def in_a_new_process() -> object:
+            tree_weights._tuned_to.cache_clear()
+            with patch.dict(os.environ, kept):
+                return compare(stated, workload, epsilon=EPSILON)
+
+        return in_a_new_process
 
 
 class Translate(Timed):

@@ -1,4 +1,4 @@
-"""What this process may use: cores, work that is shared among them, and memory.
+"""What this process may use: cores, work shared among them, memory, a cache folder.
 
 Blocks are worked off by a few threads, each of which takes the first task of one fixed
 list that may start: a job waits for its buffer and, if it carries a state, for the same
@@ -22,6 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from multiprocessing import get_context
+from pathlib import Path
 from typing import TypeVar
 
 from blowfish_fast.errors import SizeError
@@ -43,6 +44,32 @@ COMPILER_BYTES = 640 * 2**20
 FEW_THREADS = 8
 """So many serve any work of `MANY_CELLS`; more of them need more cells each."""
 CELLS_PER_THREAD = 2**17
+
+
+def cache_folder() -> Path:
+    """Return where what follows from public facts is kept for other processes.
+
+    Returns
+    -------
+    Path
+        The folder that ``BLOWFISH_CACHE_DIR`` names, else the one among the user's
+        caches.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is set to nothing, or nobody's home is known: nothing is kept then.
+    """
+    named = os.environ.get("BLOWFISH_CACHE_DIR")
+    if named == "":
+        raise FileNotFoundError("nothing is kept: BLOWFISH_CACHE_DIR is empty")
+    if named is not None:
+        return Path(named)
+    try:
+        folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError as problem:
+        raise FileNotFoundError("nothing is kept: no home is known") from problem
+    return Path(folder) / "blowfish_fast"
 
 
 def usable_cores(most: int = FEW_THREADS) -> int:

@@ -172,6 +172,14 @@ def test_graphs_too_dense_to_hold_are_named_with_their_size():
     assert table["cells"].admissible
 
 
+def test_no_more_edges_are_listed_for_a_comparison_than_where_it_is_hurried():
+    line = bf.Domain(2**12)
+    asked = bf.workloads.Ranges.random(line, 20, rng=1)
+    table = bf.compare(bf.policies.Full(line), asked, epsilon=1)
+    assert "8,386,560 edges" in table["tree"].reason
+    assert table["tuned_tree"].admissible
+
+
 def test_noise_on_the_queries_alone_wins_only_if_a_person_listed_them():
     grid = bf.Domain((16, 16))
     policy = bf.policies.AddRemove(grid)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, get_args
 
 import blowfish_fast
 from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
+from blowfish_fast._support.machine import cache_folder
 from blowfish_fast._support.validation import as_choice
 from blowfish_fast.advice.comparison import COVERED, OF_DISTRICTS, ON_MAPS, compare
 from blowfish_fast.data.csv_files import is_number
@@ -608,9 +609,8 @@ def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
 
 
 def memory_file() -> Path:
-    """Return the file of what is kept, in the folder of the user's caches."""
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(folder) / "blowfish_fast" / "choices.json"
+    """Return the file of what is kept; it raises an `OSError` where nothing is."""
+    return cache_folder() / "choices.json"
 
 
 def key_of(policy: Policy, workload: Workload, budget: Budget, name: str) -> str | None:
@@ -671,7 +671,7 @@ def remember(key: str | None, prediction: dict[str, Any]) -> None:
     if key is None:
         return
     memory = dict(list(_read().items())[-MOST_KEPT + 1 :]) | {key: prediction}
-    with contextlib.suppress(OSError, RuntimeError):
+    with contextlib.suppress(OSError):
         path = memory_file()
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_suffix(f".{os.getpid()}")
@@ -682,7 +682,7 @@ def remember(key: str | None, prediction: dict[str, Any]) -> None:
 def _read() -> dict[str, Any]:
     try:
         memory = json.loads(memory_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError, RuntimeError):
+    except (OSError, ValueError):
         return {}
     return memory if isinstance(memory, dict) else {}
 

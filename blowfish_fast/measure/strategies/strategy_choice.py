@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from blowfish_fast.errors import BlowfishError, EpsilonError, PolicyError, SizeError
+from blowfish_fast.errors import BlowfishError, EpsilonError, PolicyError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.linear_strategy import LinearStrategy, PreparedStrategy
 from blowfish_fast.measure.noise import laplace_variance
@@ -24,7 +24,7 @@ from blowfish_fast.workloads import Form, Fractions, Implicit
 from .cells import Cells
 from .edge_cuts import cut_variance
 from .edge_lines import EdgeLines
-from .edge_noise import EdgeNoise, SpanningTree
+from .edge_noise import EdgeNoise, SpanningTree, refuse_too_many
 from .hierarchy_plan import (
     HTheta,
     best_hierarchy,
@@ -288,12 +288,9 @@ def _choice(
             )
         if name == "tuned_tree" and rivals and _totals_suffice(policy, form):
             raise PolicyError("no tree serves ranges under a line better than totals")
-        many = rivals is not None and name in ("edges", "tree")
-        if many and policy.edge_count > MOST_WEIGHED:
-            raise SizeError(
-                f"this policy has {policy.edge_count:,} edges; up to 2^22 are listed "
-                "to predict an error"
-            )
+        if name in ("edges", "tree"):
+            # To measure, more are listed than to predict an error.
+            refuse_too_many(policy, MOST_WEIGHED)
         power = Budget.of(budget).power
         strategy = build_strategy(name, policy, form, power, public_form=public_form)
         if rivals is not None and isinstance(strategy, SpanningTree):

@@ -6,13 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import blowfish_fast as bf
 from blowfish_fast._support.compiler_watch import COMPILER
+from blowfish_fast._support.source_stamps import source_stamp
 from blowfish_fast.apps.cli import mechanism_choice
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.release_job import read_facts
@@ -133,7 +133,7 @@ def test_a_second_dry_run_loads_no_compiler(tmp_path):
         subprocess.run(
             [sys.executable, "-c", code],
             cwd=tmp_path,
-            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+            env={**os.environ, "BLOWFISH_CACHE_DIR": str(tmp_path)},
             capture_output=True,
             text=True,
             check=True,
@@ -193,8 +193,9 @@ def test_a_dry_run_loads_the_compiler_only_where_that_pays(
     assert COMPILER.wanted is cold
     # As Numba names what it keeps of the kernels that predictions need.
     (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "weight_sweeps._sweep-84.py311.nbi").touch()
-    assert find_spec("blowfish_fast.kernels.tree_scaling.weight_sweeps") is not None
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    index = tmp_path / "folder" / f"weight_sweeps._sweep-84.{python}.nbi"
+    index.write_text(source_stamp("blowfish_fast.kernels.tree_scaling.weight_sweeps"))
     mechanism_choice.choose_with_progress(facts, job, short=True)
     assert COMPILER.wanted is warm
 

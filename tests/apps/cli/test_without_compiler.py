@@ -42,7 +42,7 @@ FACTS += ["--workload", "ranges:100", "--epsilon", "0.5"]
 def run_alone(folder, *commands):
     """Run commands in one new process, in which nothing was compiled before."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "kernels")}
-    environment |= {"XDG_CACHE_HOME": str(folder / "caches")}
+    environment |= {"BLOWFISH_CACHE_DIR": str(folder / "caches")}
     environment.pop("NUMBA_DISABLE_JIT", None)
     done = subprocess.run(
         [*ALONE, json.dumps(commands)],

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,7 @@ from blowfish_fast.policies import AddRemove, Full, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces
 
+from .kept_trees import TunedWeights, keep_tree, kept_tree
 from .tree import TreeStrategy
 
 if TYPE_CHECKING:
@@ -62,26 +64,10 @@ MOST_TUNED, MOST_PAIRED = 2**19, 2**22
 # What was tuned to public queries is remembered up to so many leaves and queries: a
 # question takes at most half a megabyte of key, and as much of weights.
 MOST_REMEMBERED = 2**14
+# Fewer are tuned as fast as a file is read.
+FEWEST_KEPT = 2**9
 FLOOR = 0.05
 """Default weight that every leaf of a tuned tree has at least."""
-
-
-class TunedWeights(NamedTuple):
-    """Weights of one tree, and the error that they promise.
-
-    Attributes
-    ----------
-    fan_out : int
-        The most children of a node.
-    node_weights : ndarray of float64, shape (nodes,)
-        The weights.
-    objective : float
-        Its error in units of 2 / epsilon^2 or 1 / (2 rho).
-    """
-
-    fan_out: int
-    node_weights: FloatArray
-    objective: float
 
 
 def tuned_tree(
@@ -123,8 +109,9 @@ def tuned_tree(
         that they divide are counted.
     public_form : bool, default False
         Whether leaves and queries follow from no draw. What was tuned to them is then
-        remembered in this process: whether it was tuned before shows in the time that
-        a call takes, and must tell nothing about buckets that were drawn.
+        remembered in this process, and kept for others: whether it was tuned before
+        shows in the time that a call takes, and must tell nothing about buckets that
+        were drawn.
 
     Returns
     -------
@@ -403,33 +390,75 @@ def _remembered_tuned(
         for part in form
     )
     kind: Any = type(form)
-    options = tuple(choices), root_exact, sweeps, leaves, plainly
-    return _tuned_to(kind, parts, *options)
+    asked = PublicQueries(kind, parts, tuple(choices), root_exact, sweeps, leaves)
+    return _tuned_to(asked, _Plainly(plainly))
+
+
+class PublicQueries(NamedTuple):
+    """All that a tuned tree follows from; arrays by the bytes that they hold.
+
+    Attributes
+    ----------
+    kind : type of Form
+        How the queries are written.
+    parts : tuple
+        Its fields: words, or the type and the bytes of an array.
+    choices : tuple of (int, bool)
+        The fan-outs that are tried, and whether weights decay towards the root.
+    root_exact : bool
+        Whether the total is known.
+    sweeps : bool
+        Whether weights are improved by sweeps.
+    leaves : int
+        Number of leaves.
+    """
+
+    kind: type[Form]
+    parts: tuple[str | tuple[str, bytes], ...]
+    choices: tuple[tuple[int, bool], ...]
+    root_exact: bool
+    sweeps: bool
+    leaves: int
+
+    def form(self) -> Form:
+        """Return the queries as they were."""
+        arrays: Any = (
+            part if isinstance(part, str) else np.frombuffer(part[1], part[0])
+            for part in self.parts
+        )
+        return self.kind(*arrays)
+
+    def facts(self) -> tuple[object, ...]:
+        """Return words, numbers and bytes that say the same in every process."""
+        arrays = (part[1] for part in self.parts if not isinstance(part, str))
+        types = [part if isinstance(part, str) else part[0] for part in self.parts]
+        return (self.kind.__name__, types, *self[2:], *arrays)
+
+
+@dataclass(frozen=True)
+class _Plainly:
+    """Whether the compiler is spared: bits are the same, so all of these are equal."""
+
+    spared: bool = field(compare=False)
 
 
 @lru_cache(maxsize=32)
-def _tuned_to(
-    kind: type[Form],
-    parts: tuple[str | tuple[str, bytes], ...],
-    choices: tuple[tuple[int, bool], ...],
-    root_exact: bool,
-    sweeps: bool,
-    leaves: int,
-    plainly: bool,
-) -> TunedWeights:
-    """Tune to queries that are given by the bytes of their arrays: a pure function."""
-    arrays: Any = (
-        part if isinstance(part, str) else np.frombuffer(part[1], part[0])
-        for part in parts
-    )
-    best = _best_tuned(
-        kind(*arrays),
-        [*choices],
-        root_exact,
-        sweeps,
-        leaves=leaves,
-        plainly=plainly,
-    )
+def _tuned_to(asked: PublicQueries, plainly: _Plainly) -> TunedWeights:
+    """Tune to public queries, or read what another process has tuned to them."""
+    form = asked.form()
+    keeps = asked.leaves + _listed(form) >= FEWEST_KEPT
+    best = kept_tree(asked.facts(), asked.leaves) if keeps else None
+    if best is None:
+        best = _best_tuned(
+            form,
+            [*asked.choices],
+            asked.root_exact,
+            asked.sweeps,
+            leaves=asked.leaves,
+            plainly=plainly.spared,
+        )
+        if keeps:
+            keep_tree(asked.facts(), best)
     # Everybody who asks the same is handed the same array.
     best.node_weights.flags.writeable = False
     return best
