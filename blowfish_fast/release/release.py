@@ -41,6 +41,7 @@ from .grants import (
     check_scope,
     counted_records,
     counts_records,
+    half_widths,
     holds_truth,
     noise_only_reason,
     say_noise_only,
@@ -265,9 +266,7 @@ class HistogramRelease(Tabular, Release):
 
     def _half_widths(self, workload: Workload, miss: float) -> FloatArray:
         """Return how far noise moves each linear answer, but for a chance of `miss`."""
-        measurement = self._linear()
-        form = workload.explicit_form(measurement.buckets)
-        half = measurement.law.half_widths(form, miss)
+        half = half_widths(self._linear(), workload, miss)
         return half / self.units if self.units > 1 else half
 
     def certified(self, certificate: Certificate) -> Self:

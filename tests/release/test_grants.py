@@ -265,3 +265,39 @@ def test_large_domains_are_not_remembered(monkeypatch):
     mechanism = bf.Laplace(bf.policies.AddRemove(LINE), RANGES, epsilon=1)
     first, second = (mechanism.release(COUNTS, rng=seed) for seed in (1, 2))
     assert first._bias is not second._bias
+
+
+@pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
+@pytest.mark.parametrize("workload", [bf.workloads.Identity, bf.workloads.Total])
+def test_half_widths_are_worked_out_once_for_all_releases(policy, workload):
+    mechanism = bf.Laplace(policy(LINE), RANGES, epsilon=1)
+    first, second = (mechanism.release(COUNTS, rng=seed) for seed in (1, 2))
+    asked = workload(LINE)
+    one, other = (each._half_widths(asked, 0.05) for each in (first, second))
+    assert one is other
+    measurement = first.measurements[0]
+    form = asked.explicit_form(measurement.buckets)
+    assert np.array_equal(one, measurement.law.half_widths(form, 0.05))
+    narrower = first._half_widths(asked, 0.5)
+    assert (narrower <= one).all()
+    assert policy is bf.policies.Full or (narrower < one).all()
+    # Another mechanism has another law, of the same cells.
+    dearer = bf.Laplace(policy(LINE), RANGES, epsilon=2).release(COUNTS, rng=1)
+    assert dearer._half_widths(asked, 0.05) is not one
+    # What all releases share cannot be changed by whoever was handed it.
+    with pytest.raises(ValueError, match="read-only"):
+        one[0] = 0.0
+
+
+def test_half_widths_over_buckets_and_of_other_queries_are_their_own():
+    mechanism = bf.Laplace(bf.policies.AddRemove(LINE), RANGES, epsilon=1)
+    first, second = (mechanism.release(COUNTS, rng=seed) for seed in (1, 2))
+    one, other = (each._half_widths(RANGES, 0.05) for each in (first, second))
+    assert one is not other
+    assert np.array_equal(one, other)
+    asked = bf.workloads.Ranges.random(LINE, 30, rng=1)
+    dawa = bf.Dawa(bf.policies.AddRemove(LINE), asked, epsilon=9)
+    release = dawa.release(np.repeat([0, 900], 32), rng=1)
+    assert release.details["buckets"] < 64
+    cells = bf.workloads.Identity(LINE)
+    assert release._half_widths(cells, 0.05).shape == (64,)
