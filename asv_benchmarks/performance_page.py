@@ -8,6 +8,7 @@
     ratio_check.py --record ---------------> recorded/ARCHITECTURE/ratios.json -------+
     simulate_cores.py --record ------------> recorded/ARCHITECTURE/cores.json --------+
     measure_large.py --record -------------> recorded/ARCHITECTURE/large.json --------+
+    measure_limits.py --record ------------> recorded/ARCHITECTURE/limits.json -------+
                                                                                       |
          docs/data/speed/*.csv: every time       docs/performance.md: its tables <-----+
 
@@ -63,6 +64,21 @@ PEOPLE_WAIT_FOR = (
 )
 """Benchmark, setting, and what the page calls it."""
 
+LIMITS = ("12", "14", "16", "20", "22")
+BESIDE_LIMITS = {
+    "copy": "a plain copy of the counts",
+    "numpy": "numpy's own Laplace noise, added (floating point, not secure)",
+    "noise": "exact secure noise alone",
+    "laplace": "a release of `Laplace`",
+    "dawa": "a release of `Dawa`, 2000 ranges",
+    "opendp": "OpenDP's discrete Laplace noise on the counts",
+}
+BESIDE_RECORDS = {
+    "bincount": "`numpy.bincount` of cells that are known already",
+    "from_records": "`Histogram.from_records` of numbers into 1,000 cells",
+}
+"""Task of `measure_limits.py`, and what the page calls it."""
+
 
 def figures_of(results: Path) -> dict[str, Any]:
     """Return the times of kernels and waits in a results folder of asv.
@@ -109,6 +125,8 @@ def figures() -> dict[str, str]:
         "speed.waits": _wait_table(recorded),
         "speed.cores": _cores_table(),
         "speed.large": _large_table(),
+        "speed.limits": _limits_table(),
+        "speed.records": _records_table(),
     }
 
 
@@ -173,6 +191,38 @@ def _large_table() -> str:
     ]
     heads = ("cells", "counts", "buckets", "machine", "CPU time", "peak", "declared")
     return _table(heads, rows)
+
+
+def _limits_table() -> str:
+    """Return nanoseconds a cell of releases, of their limits and of others."""
+    rows = []
+    for architecture, found in read_kept("limits.json").items():
+        by_cells = found["by cells"]
+        for name, called in BESIDE_LIMITS.items():
+            if name not in by_cells:  # of others, whatever was installed
+                continue
+            times = by_cells[name]
+            each = [
+                _short(times[power]) if power in times else "not run"
+                for power in LIMITS
+            ]
+            # At the most cells on which it was run.
+            copies = [times[power] / by_cells["copy"][power] for power in times]
+            rows.append((called, architecture, *each, _short(copies[-1])))
+    heads = ("what", "machine", *(f"2^{power}" for power in LIMITS), "plain copies")
+    return _table(heads, rows)
+
+
+def _records_table() -> str:
+    """Return nanoseconds a record of counting records, and of numpy's own counting."""
+    rows = []
+    heads: tuple[str, ...] = ()
+    for architecture, found in read_kept("limits.json").items():
+        for name, called in BESIDE_RECORDS.items():
+            times = found["by records"][name]
+            heads = tuple(f"10^{power}" for power in times)
+            rows.append((called, architecture, *map(_short, times.values())))
+    return _table(("what", "machine", *heads), rows)
 
 
 def tables() -> dict[Path, str]:
@@ -289,6 +339,10 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 def _power(size: int) -> str:
     exact = size & (size - 1) == 0
     return f"2^{size.bit_length() - 1}" if exact else f"{size:,}"
+
+
+def _short(number: float) -> str:
+    return f"{float(f'{number:.3g}'):,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def _time(seconds: float) -> str:

@@ -370,21 +370,21 @@ def connections() -> Any:
 
 
 def speed() -> Any:
-    """Draw times per cell of some kernels, and what more cores gain, as recorded."""
+    """Draw how times grow with cells, cores and records, as recorded."""
     from matplotlib import pyplot
 
     recorded = HERE.parent / "asv_benchmarks" / "recorded" / "aarch64"
     kernels = json.loads((recorded / "performance.json").read_text())["kernels"]
     releases = json.loads((recorded / "cores.json").read_text())["20"]
-    figure, (growth, gains) = pyplot.subplots(1, 2, figsize=(5.6, 2.4))
+    limits = json.loads((recorded / "limits.json").read_text())
+    figure, axes = pyplot.subplots(2, 2, figsize=(5.6, 4.2))
+    growth, gains, beside, records = axes.flat
     for name in SHOWN_KERNELS:
         sizes = np.array(kernels[name]["parameters"][0], dtype=float)
         # Of several settings, which change fastest, the first.
         settings = len(kernels[name]["seconds"]) // sizes.size
         times = 1e9 * np.array(kernels[name]["seconds"][::settings]) / sizes
         growth.plot(sizes, times, marker="o", markersize=3, label=name)
-    growth.set_xscale("log", base=2)
-    growth.set_yscale("log")
     growth.set_ylim(2, 20_000)  # above, the names
     growth.set_xlabel("cells, leaves or draws")
     growth.set_ylabel("CPU nanoseconds each")
@@ -392,16 +392,40 @@ def speed() -> Any:
         cores = sorted(map(int, seconds))
         gain = [seconds["1"] / seconds[str(one)] for one in cores]
         gains.plot(cores, gain, marker="o", markersize=3, label=name.replace("`", ""))
-    gains.set_xscale("log", base=2)
     gains.set_xticks(cores, map(str, cores))
     gains.set_xlabel("cores (simulated)")
     gains.set_ylabel("times as fast as on one")
-    for axes in (growth, gains):
-        axes.legend(fontsize=5, frameon=False)
+    for name, called in BESIDE_LIMITS.items():
+        each = limits["by cells"][name]
+        sizes = 2.0 ** np.array([*map(int, each)])
+        beside.plot(sizes, [*each.values()], marker="o", markersize=3, label=called)
+    beside.set_ylim(0.1, 10**7)
+    beside.set_xlabel("cells")
+    beside.set_ylabel("CPU nanoseconds a cell")
+    for name, each in limits["by records"].items():
+        sizes = 10.0 ** np.array([*map(int, each)])
+        records.plot(sizes, [*each.values()], marker="o", markersize=3, label=name)
+    records.set_ylim(1, 1000)
+    records.set_xlabel("records, into 1,000 cells")
+    records.set_ylabel("CPU nanoseconds a record")
+    for panel in (growth, beside, records):
+        panel.set_yscale("log")
+    for panel in axes.flat:
+        panel.set_xscale("log", base=10 if panel is records else 2)
+        panel.legend(fontsize=5, frameon=False)
+    gains.set_xticks(cores, map(str, cores))
     figure.tight_layout()
     return growth
 
 
+BESIDE_LIMITS = {
+    "opendp": "OpenDP, noise",
+    "dawa": "Dawa, 2000 ranges",
+    "laplace": "Laplace",
+    "noise": "exact secure noise",
+    "numpy": "numpy's noise",
+    "copy": "plain copy",
+}
 SHOWN_KERNELS = (
     *("DiscreteLaplace", "SummedAreaTable", "TreeLeastSquares"),
     *("DyadicQuantileCosts", "SampleDyadicPartition"),
@@ -431,20 +455,20 @@ def main(folder: Path) -> None:
         figure, drawn = draw().figure, BytesIO()
         figure.savefig(drawn, dpi=DOTS_PER_INCH)
         pyplot.close(figure)
-        reduce_colours(drawn, folder / f"{name}.png")
+        reduce_colours(drawn, folder / f"{name}.png", 32 if name == "speed" else 256)
 
 
-def reduce_colours(drawn: BytesIO | Path, out: Path) -> None:
-    """Write a picture in 256 colours: all it needs, in a third of the bytes."""
+def reduce_colours(drawn: BytesIO | Path, out: Path, colours: int = 256) -> None:
+    """Write a picture in few colours: all it needs, in a third of the bytes."""
     from PIL import Image
     from PIL.Image import Dither
 
-    picture = Image.open(drawn).convert("RGB").quantize(256, dither=Dither.NONE)
+    picture = Image.open(drawn).convert("RGB").quantize(colours, dither=Dither.NONE)
     picture.save(out, optimize=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--reduce"]:
-        reduce_colours(Path(sys.argv[2]), Path(sys.argv[2]))
+        reduce_colours(Path(sys.argv[2]), Path(sys.argv[2]), 128)
     else:
         main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "_pictures")

@@ -226,7 +226,7 @@ def ratio_check(monkeypatch):
 
 FIGURES = (
     *("speed.machines", "speed.ratios", "speed.waits"),
-    *("speed.cores", "speed.large"),
+    *("speed.cores", "speed.large", "speed.limits", "speed.records"),
 )
 
 
