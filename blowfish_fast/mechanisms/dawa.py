@@ -212,7 +212,8 @@ class Dawa(Mechanism):
         then cells are kept, too (``details["chosen"]`` is "cells"). Where
         rectangles of a map are asked, it first spends 1 to 7 % of epsilon, 12 % where
         there are few records, on a private test whether the data are scattered, and
-        releases an `AdaptiveGrid` if they are (``details["chosen"]``). Where epsilon is
+        releases an `AdaptiveGrid` if they are (``details["chosen"]``), which joins
+        boxes that seem alike (``details["joined"]`` regions). Where epsilon is
         too small for the sampler, which public values tell, a map is released by the
         grid without a test, and other domains cell by cell. None keeps every cell.
     strategy : {"greedy", "uniform", "geometric", "cells"}
@@ -463,6 +464,7 @@ class Dawa(Mechanism):
             self.workload,
             records=round(chosen.records),
             fewest_parts=chosen.fewest_parts,
+            joins=True,
             epsilon=private.remaining,
         )
         return grid._run(private)

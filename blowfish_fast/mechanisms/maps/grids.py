@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -32,6 +33,16 @@ from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
+from .joined_boxes import (
+    MOST_BOXES,
+    CoarseGrid,
+    Counted,
+    JoinedRegions,
+    RegionLayout,
+    joined_regions,
+    settle,
+)
+
 RECORDS_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
 
@@ -46,6 +57,10 @@ COARSE_BOX = 16.0 * 20.0
 
 FINE_BOX = 2.5
 """The same for a box of the finer grids."""
+
+MOST_FINER = 2**14
+"""Finer boxes beside joined ones, at most, or one for so many cells:"""
+FINER_CELLS = 8
 
 # Where every cell is a box of both levels, 2^22 cells of a map took 338 bytes each.
 # Corners of boxes have a column for each attribute: the third took 64 bytes more, and
@@ -148,6 +163,11 @@ class AdaptiveGrid(Mechanism):
         Parts of each axis of the coarse grid, at least, where it has as many cells.
     fit : {"non_negative", None}
         "non_negative": the total is shared among halves of the map and halves of these.
+    joins : bool, default False
+        Whether coarse boxes whose noisy counts differ by little more than noise are
+        joined, and measured together in the second step; then, and where the coarse
+        grid is one box, "non_negative" also draws halves towards an even share, as
+        much as all of a level suggest. `Dawa` joins boxes on maps.
 
     Notes
     -----
@@ -181,6 +201,10 @@ class AdaptiveGrid(Mechanism):
     name = "adaptive_grid"
     reads_workload = False
     cell_bytes = 448
+    # Only where it is True an instance has its own: all others keep the fingerprint
+    # that ledgers know.
+    joins: bool = False
+    """Whether coarse boxes that seem alike are joined."""
     example_case = Example(partial(stepped, steps=3, height=40), {"fewest_parts": 2})
 
     def __init__(
@@ -195,12 +219,15 @@ class AdaptiveGrid(Mechanism):
         share: Any = COARSE_SHARE,
         fewest_parts: int = 10,
         fit: Literal["non_negative"] | None = "non_negative",
+        joins: bool = False,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.records = as_records(records)
         self.share = as_share(share, "share")
         self.fewest_parts = as_whole(fewest_parts, "fewest_parts", 1)
         self.fit = as_choice(fit, "fit", (None, "non_negative"))
+        if joins:
+            self.joins = True
 
     def _run(self, private: Handle) -> Outcome:
         share = RECORDS_SHARE * self.budget
@@ -218,7 +245,13 @@ class AdaptiveGrid(Mechanism):
             least=self.fewest_parts,
         )
         levels, coarse, held = self._coarse(private, whole, parts, records)
-        placed = self._fine(private, coarse, held).placed
+        few = np.prod(parts[0]) <= MOST_BOXES
+        if self.joins and few:
+            outcome = self._joined(private, bought, levels, coarse, held, parts[0])
+            if outcome is not None:
+                details = {"parts": parts[0], "records": records, **outcome.details}
+                return replace(outcome, details=details)
+        placed = self._fine(private, coarse.tree, held).placed
         # On large maps the trees of boxes are half of all that a release would hold.
         del coarse, held
         strategy, buckets = leaves_alone(placed), placed.buckets
@@ -238,27 +271,98 @@ class AdaptiveGrid(Mechanism):
 
     def _coarse(
         self, private: Handle, whole: BoxTree, parts: IntArray, records: float
-    ) -> tuple[list[Measurement], BoxTree, FloatArray]:
+    ) -> tuple[list[Measurement], GridLevel, FloatArray]:
         """Measure the coarse grid; return its boxes, and what each seems to hold."""
         level = cut_level(whole, whole.leaves, parts)
         if parts.max() == 1:
             # The whole as one box would be counted twice: its records are known.
-            return [], level.tree, np.array([records])
+            return [], level, np.array([records])
         first = measure_leaves(private, level, private.remaining * self.share)
         noisy = first.strategy.infer(first.noisy, first.scales)
         held = noisy[level.placed.numbers[level.tree.leaves]]
-        return [first], level.tree, held
+        return [first], level, held
 
     def _fine(self, private: Handle, coarse: BoxTree, held: FloatArray) -> GridLevel:
         """Refine the boxes by their noisy counts, which are public by now."""
+        return cut_level(coarse, coarse.leaves, self._finer(private, coarse, held))
+
+    def _finer(self, private: Handle, coarse: BoxTree, held: FloatArray) -> IntArray:
+        """Return into how many parts each box is cut."""
         boxes = coarse.leaves
-        parts = parts_per_axis(
+        return parts_per_axis(
             coarse.highs[boxes] - coarse.lows[boxes],
             held,
             count_epsilon(self.policy, private.remaining),
             FINE_BOX,
         )
-        return cut_level(coarse, boxes, parts)
+
+    def _joined(
+        self,
+        private: Handle,
+        bought: list[Measurement],
+        levels: list[Measurement],
+        coarse: GridLevel,
+        held: FloatArray,
+        parts: IntArray,
+    ) -> Outcome | None:
+        """Join boxes by their noisy counts and measure again; None where none are.
+
+        The whole as one box is not joined with anything, and drawn towards evenness.
+        """
+        boxes = coarse.tree.leaves
+        grid = CoarseGrid(parts, coarse.tree.lows[boxes], coarse.tree.highs[boxes])
+        finer = self._finer(private, coarse.tree, held)
+        rows = coarse.placed.numbers[boxes]
+        regions: JoinedRegions | None = JoinedRegions.none(grid)
+        if levels:
+            noise = 2.0 / count_epsilon(self.policy, private.remaining) ** 2
+            variances = levels[0].scales.variances[rows]
+            regions = joined_regions(grid, held, variances, finer, noise)
+        if regions is None:
+            return None
+        alone = np.prod(finer[regions.owners < 0], axis=1).sum()
+        if alone > max(MOST_FINER, self.domain.size // FINER_CELLS):
+            return None
+        layout = RegionLayout.of(grid, regions, finer)
+        shape = self.domain.shape
+        placed, measured = layout.tree.arranged(shape), layout.measured.arranged(shape)
+        second = private.coarsened(measured.buckets).measure(
+            leaves_alone(measured), budget=private.remaining
+        )
+        places = np.empty(layout.places.size, dtype=np.int64)
+        places[measured.numbers] = placed.numbers[layout.places]
+        layers = [Layer(second, places)]
+        for first in levels:
+            # All rows but those of the boxes are that of the whole.
+            places = np.full(first.noisy.size, placed.numbers[0])
+            places[rows] = placed.numbers[layout.boxes]
+            layers.append(Layer(first, places))
+        layers += [Layer(total, placed.numbers[:1]) for total in bought]
+        tree = kernels.tree_of_parents(placed.parents)
+        both = one_measurement(tree, placed.buckets, layers)
+        details = {"buckets": placed.buckets.count, "joined": len(regions.joined)}
+        drawn = partial(_drawn_to_evenness, both, placed, layout)
+        fit = None if self.fit is None else drawn
+        all_rows = [*bought, *levels, second]
+        return Outcome.of(both, details, measurements=all_rows, fit=fit)
+
+
+def _drawn_to_evenness(
+    both: Measurement, placed: BoxTreeLayout, layout: RegionLayout, _: FloatArray
+) -> FloatArray:
+    """Return cells of halves that are drawn towards an even share: Lemma AG7."""
+    rows = placed.numbers
+    counted = Counted.of_rows(
+        layout.halves.first.size,
+        layout.nodes,
+        both.noisy[rows].astype(np.float64),
+        both.scales.variances[rows],
+    )
+    records = settle(layout.halves, counted, layout.sizes).records
+    leaves = np.empty(placed.buckets.count)
+    ends = layout.tree.leaves
+    leaves[rows[ends]] = records[layout.nodes[ends]]
+    return placed.buckets.expand(leaves)
 
 
 class GridLevel(NamedTuple):
