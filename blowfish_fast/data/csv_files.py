@@ -37,6 +37,64 @@ LONGEST_LINE = 2**20
 ALIKE = 0.6
 """How like two names are, at least, that may be taken for each other; at most 1."""
 BYTES_AT_ONCE = 2**20
+PLACE = re.compile(r"(.+\.xls[xm])(?:#(.*))?", re.IGNORECASE | re.DOTALL)
+"""A workbook, and a sheet of it."""
+
+
+class SheetPlace(NamedTuple):
+    """A workbook and a sheet of it.
+
+    Attributes
+    ----------
+    file : Path
+        The workbook.
+    sheet : str or None
+        The sheet; None for the only one.
+    """
+
+    file: Path
+    sheet: str | None
+
+
+def sheet_place(path: Path) -> SheetPlace | None:
+    """Return the workbook and the sheet that a path names.
+
+    Parameters
+    ----------
+    path : Path
+        The path, with ``#`` and the name of a sheet at its end or without.
+
+    Returns
+    -------
+    SheetPlace or None
+        The place; None where the path names no workbook.
+
+    Examples
+    --------
+    >>> sheet_place(Path("survey.xlsx#wave 2")).sheet
+    'wave 2'
+    >>> sheet_place(Path("survey.csv")) is None
+    True
+    """
+    named = PLACE.fullmatch(str(path))
+    return None if named is None else SheetPlace(Path(named[1]), named[2] or None)
+
+
+def file_of(path: Path) -> Path:
+    """Return the file that a path names, without the sheet of a workbook.
+
+    Parameters
+    ----------
+    path : Path
+        The path.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    place = sheet_place(path)
+    return path if place is None else place.file
 
 
 class CsvHead(NamedTuple):
@@ -106,6 +164,31 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
         names = next(csv.reader([line], delimiter=delimiter), [])
         names = [name if name in wanted else " ".join(name.split()) for name in names]
         heads.append(CsvHead(names, delimiter, encoding, lines))
+    return fitting_head(path, heads, wanted)
+
+
+def fitting_head(path: Path, heads: list[CsvHead], wanted: Sequence[str]) -> CsvHead:
+    """Return the head with the wanted columns, and most columns, of those possible.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    heads : list[CsvHead]
+        One for each delimiter that the file may have.
+    wanted : Sequence[str]
+        Columns that have to be there.
+
+    Returns
+    -------
+    CsvHead
+        The head.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there twice.
+    """
     fitting = [
         candidate
         for candidate in heads
@@ -183,22 +266,23 @@ class CsvTable:
         ]
 
     def _feed(self, end: int) -> None:
-        size = max(self.path.stat().st_size, 1)
         try:
-            with (
-                os.fdopen(end, "wb", buffering=0) as pipe,
-                self.path.open("rb") as packed,
-            ):
-                for block in self._blocks(packed):
-                    rest = memoryview(block.encode("utf-8"))
-                    while rest:
-                        rest = rest[pipe.write(rest) :]
-                    self.part = min(1.0, packed.tell() / size)
+            self._write(end)
         except BrokenPipeError:
             # DuckDB stopped reading, and says why.
             pass
         except Exception as problem:
             self._problem = problem
+
+    def _write(self, end: int) -> None:
+        """Write the records to the end of a pipe, and close it."""
+        with os.fdopen(end, "wb", buffering=0) as pipe, self.path.open("rb") as packed:
+            size = max(self.path.stat().st_size, 1)
+            for block in self._blocks(packed):
+                rest = memoryview(block.encode("utf-8"))
+                while rest:
+                    rest = rest[pipe.write(rest) :]
+                self.part = min(1.0, packed.tell() / size)
 
     def _blocks(self, packed: io.BufferedReader) -> Iterator[str]:
         """Yield the texts below the head, every line end as a line feed."""
@@ -219,7 +303,7 @@ class CsvTable:
         if self._problem is None:
             return
         with _own_words(self.path, self.head.encoding):
-            if isinstance(self._problem, (UnicodeError, *TORN)):
+            if isinstance(self._problem, (UnicodeError, InputError, *TORN)):
                 raise self._problem
         raise InputError(
             f"{self.path} cannot be read ({type(self._problem).__name__}). Nothing was "
@@ -262,7 +346,26 @@ def load_csv(connection: Any, path: Path, table: str) -> None:
     InputError
         If the file cannot be read.
     """
-    csv_table = CsvTable(path, read_head(path, [], TextForm()))
+    load_table(connection, CsvTable(path, read_head(path, [], TextForm())), table)
+
+
+def load_table(connection: Any, csv_table: CsvTable, table: str) -> None:
+    """Make a table of DuckDB from records that are not opened yet.
+
+    Parameters
+    ----------
+    connection : duckdb connection
+        Where the table is made.
+    csv_table : CsvTable
+        The records.
+    table : str
+        The name of the table.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    """
     name = table.replace('"', '""')
     with csv_table.open():
         connection.execute(
@@ -332,7 +435,7 @@ def _encoding(path: Path, form: TextForm) -> str:
     if head == ZIP:
         raise InputError(
             f"{path} is a zipped file or an Excel workbook, whatever its name says; "
-            "unpack it, or open it in a spreadsheet and save it as CSV (UTF-8)"
+            "unpack it, or let the name of a workbook end with .xlsx"
         )
     if head[:2] == GZIP:
         raise InputError(f"{path} is packed by gzip; let its name end with .gz")

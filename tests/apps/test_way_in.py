@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -41,6 +42,8 @@ duckdb = pytest.importorskip("duckdb")
 pyarrow = pytest.importorskip("pyarrow")
 
 EXTRAS = ("(outside)", "(missing)")
+ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
+"""What no workbook holds as it is written."""
 AWKWARD = [
     "earth science",
     "Bern, Stadt",
@@ -223,6 +226,29 @@ def test_every_file_counts_the_category_that_was_stated(texts):
                 counted(path, domain)
         else:
             assert counted(path, domain) == wanted
+
+
+@settings(max_examples=10)
+@given(lists(16))
+@example(AWKWARD)
+@example(["1", "2"])
+@example(["01", "02"])
+@example(["=1+1", "@x", "+1"])
+def test_a_sheet_counts_the_category_that_was_stated(texts):
+    openpyxl = pytest.importorskip("openpyxl")
+    # A workbook holds no control characters, and its #N/A is missing.
+    texts = [one for one in texts if not ILLEGAL.search(one) and one.strip()]
+    texts = list({read_by_csv(one): one for one in texts if one != "#N/A"}.values())
+    if not texts:
+        return
+    book = openpyxl.Workbook()
+    for at, one in enumerate(["subject", *records_of(texts)], start=1):
+        book.active.cell(at, 1, one).data_type = "s"
+    with TemporaryDirectory() as name:
+        path = Path(name, "records.xlsx")
+        book.save(path)
+        wanted = [*range(1, len(texts) + 1), 0, 0]
+        assert counted(path, by_flag(texts, None)) == wanted
 
 
 @settings(max_examples=2)

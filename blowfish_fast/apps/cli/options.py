@@ -44,6 +44,8 @@ WORKLOADS = (
     ("marginals:", "the table over some columns"),
     ("levels:", "districts inside districts, by importance"),
 )
+DEFAULT_WORKLOAD = "identity"
+"""Single cells, as in Python."""
 WORKLOAD_FORMS = (
     "identity, prefixes, all_ranges, total, ranges:NUMBER, rectangles:NUMBER, "
     "ranges:FILE, rectangles:FILE, marginals:COLUMN,COLUMN, tables:WAYS, "
@@ -156,7 +158,7 @@ POLICY: Any = {
 }
 WORKLOAD: Any = {
     "metavar": "WORKLOAD",
-    "help": f"What will be asked: {WORKLOAD_FORMS}.",
+    "help": f"What will be asked; identity if nothing is said: {WORKLOAD_FORMS}.",
     "autocompletion": offer_workloads,
 }
 SAMPLE: Any = {

@@ -50,7 +50,7 @@ from blowfish_fast.workloads import Workload
 
 from .files.data_source import open_source
 from .files.record_files import DataSource, TableAxes
-from .options import POLICY_FORMS, WORKLOAD_FORMS
+from .options import DEFAULT_WORKLOAD, POLICY_FORMS
 from .parsing.domain import find_column, parse_table
 from .parsing.job import Job
 from .parsing.policy import (
@@ -140,11 +140,6 @@ def check_complete(job: Job, *, with_data: bool = True) -> None:
         lacking.append(
             "state the policy, which has no default: it says what must stay "
             f"indistinguishable. --policy takes {POLICY_FORMS}"
-        )
-    if job.workload is None:
-        lacking.append(
-            "state the workload, what will be asked: --workload identity for a count "
-            f"in each cell; it takes {WORKLOAD_FORMS}"
         )
     if not any([job.epsilon, job.rho, job.risk, job.alpha, job.beta]):
         lacking.append(f"state {BUDGET_FORMS}")
@@ -264,7 +259,7 @@ def read_facts(job: Job) -> Facts:
     domain = counting.domain
     policy, table_policy = _read_policies(job, domain, whole_table=tables)
     read = parse_tables if tables else parse_workload
-    workload = read(job.workload or "", domain)
+    workload = read(job.workload or DEFAULT_WORKLOAD, domain)
     people = counting.bound
     if people is not None:
         terms: Any = {"person": people.person, "count": people.count}

@@ -25,6 +25,7 @@ from blowfish_fast.apps.cli.parsing.where import (
     read_queries,
 )
 from blowfish_fast.apps.cli.parsing.workload import parse_workload
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import rows_of
 from blowfish_fast.data.listed_items import split_name
@@ -404,8 +405,7 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
     selection, grouped, cut = select_records(release, asked)
     if grouped is None:
         one_by_one = [selection.quantile(axis, part) for part in parts]
-        everyone = f"all with a value of {name}" if attribute.extras else "all records"
-        beside = {"where": _words(" and ".join(asked.where) or everyone, parts)}
+        beside = {"where": _words(_selected(asked, attribute), parts)}
         numbers = np.array([float(answer) for answer in one_by_one])
         values = in_values(numbers, attribute.unit)
         columns = {**beside, "quantile": np.array(parts), name: values}
@@ -526,8 +526,14 @@ def _answer_selection(release: Release, asked: Question) -> AnswerTable:
     selection, grouped, cut = select_records(release, asked)
     if grouped is None:
         answers = [_measured(selection, name, axis, asked) for name, axis in measures]
+        attributes = [
+            None if axis is None else release.domain.attributes[axis]
+            for _, axis in measures
+        ]
         columns = {
-            "where": _words(" and ".join(asked.where) or "all records", answers),
+            "where": np.array(
+                [_selected(asked, attribute) for attribute in attributes], dtype=object
+            ),
             "measure": np.array(
                 [answer._answers.measure for answer in answers], dtype=object
             ),
@@ -542,6 +548,14 @@ def _answer_selection(release: Release, asked: Question) -> AnswerTable:
     (name, column) = measures[0]
     by_group = _measured(grouped(selection), name, column, asked)
     return _line_by_line(group_columns([by_group]), [by_group], cut, asked)
+
+
+def _selected(asked: Question, attribute: Axis | None) -> str:
+    """Return whom an answer is about; of an attribute, those who have a value."""
+    everyone = "all records"
+    if attribute is not None and attribute.extras:
+        everyone = f"all with a value of {attribute.name}"
+    return " and ".join(asked.where) or everyone
 
 
 def _measured(questions: Any, name: str, axis: int | None, asked: Question) -> Any:

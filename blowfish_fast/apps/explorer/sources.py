@@ -1,6 +1,7 @@
 """Where records are: addresses, checked before anything is opened, and how to open one.
 
 "people.csv"                       read once, by DuckDB
+"people.xlsx", "people.xlsx#East"  a sheet, read once
 "people.parquet", a folder         DuckDB over the files, where they are
 "parts/*.parquet"                  the same, for some of a folder
 "people.duckdb", "duckdb://..."    a DuckDB file, opened to be read
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlparse
 
 from blowfish_fast._support.optional import require
-from blowfish_fast.data.csv_files import load_csv
+from blowfish_fast.data.csv_files import file_of, load_csv, sheet_place
 from blowfish_fast.data.sql_cells import ibis_module
 from blowfish_fast.errors import EngineError, InputError
 
@@ -107,19 +108,21 @@ def read_address(address: str | Path) -> Source:
             )
         return Source("PostgreSQL", lambda: _postgres(text), 4)
     path = Path(text.removeprefix("duckdb://").removeprefix("sqlite://"))
-    pattern = escape(str(path))
+    stored = file_of(path)
+    pattern = escape(str(stored))
     if "*" in text or path.is_dir():
         return _parquet_parts(path)
-    if path.suffix in CSV + PARQUET:
-        if not path.is_file():
-            raise EngineError(f"there is no file {path.name!r}; check the path")
-        name, read_once = path.stem, path.suffix in CSV
+    read_once = path.suffix in CSV or sheet_place(path) is not None
+    if read_once or path.suffix in PARQUET:
+        if not stored.is_file():
+            raise EngineError(f"there is no file {stored.name!r}; check the path")
+        name = stored.stem
         return Source("DuckDB", lambda: _file(name, path), 1, read_once, pattern)
     is_database = path.suffix in DATABASES + SQLITE
     if not is_database and not text.startswith(("duckdb://", "sqlite://")):
         raise EngineError(
-            "a database is a .csv, .parquet, .duckdb or .sqlite file, a folder of "
-            "Parquet files, a postgres:// address or an ibis backend",
+            "a database is a .csv, .xlsx, .parquet, .duckdb or .sqlite file, a folder "
+            "of Parquet files, a postgres:// address or an ibis backend",
             received=repr(path.suffix) if path.suffix else "something else",
         )
     if not path.is_file():
@@ -156,10 +159,14 @@ def _sqlite(path: Path) -> Any:
 
 
 def _file(name: str, path: Path) -> Any:
-    """Return DuckDB with one table: a CSV file, or Parquet files by a pattern."""
+    """Return DuckDB with one table: CSV or sheet, or Parquet files by a pattern."""
     backend = ibis_module().duckdb.connect()
     try:
-        if path.suffix in CSV:
+        if sheet_place(path) is not None:
+            from blowfish_fast.data.tables.sheets import load_sheet
+
+            load_sheet(backend.con, path, name)
+        elif path.suffix in CSV:
             load_csv(backend.con, path, name)
         else:
             # A view: records stay in their files, of whatever size.

@@ -214,6 +214,7 @@ def test_means_leave_out_who_has_no_value_and_say_so(ask, folder, measure):
     assert answer["estimate"] == plain["estimate"]
     assert (answer["low"], answer["high"]) == (plain["low"], plain["high"])
     assert "Records whose age is missing are left out." in found["interval"]
+    assert found["answers"][0]["where"] == "all with a value of age"
 
 
 def test_rounded_answers_agree_with_each_other(ask, folder):

@@ -54,6 +54,13 @@ def folder(tmp_path_factory):
         {k: arrow.array(v.tolist()) for k, v in made_up_people().items()}
     )
     pyarrow.parquet.write_table(table, where / "people.parquet")
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("people")
+    sheet.append([*made_up_people()])
+    for row in zip(*(v.tolist() for v in made_up_people().values()), strict=True):
+        sheet.append(row)
+    book.save(where / "people.xlsx")
     return where
 
 
@@ -65,6 +72,15 @@ def test_files_are_counted_as_the_columns_are(file, case, folder):
     assert expected.sum() == 10_000
     found = counts(str(folder / file), domain, outside)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("case", ["numbers and categories", "dates"])
+def test_a_sheet_is_counted_as_the_columns_are(case, folder):
+    domain, outside = CASES[case]
+    expected = counts("demo", domain, outside)
+    for source in ({}, {"table": "people"}):
+        found = counts(str(folder / "people.xlsx"), domain, outside, **source)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +312,11 @@ def test_counts_are_read_from_arrays_and_tables(tmp_path):
 @pytest.mark.parametrize(
     ("words", "options", "message"),
     [
-        ("people.xlsx", {}, "the data is a .csv"),
+        ("people.xls", {}, "save it as .xlsx"),
+        ("nowhere.xlsx", {}, "there is no file nowhere.xlsx"),
+        ("nowhere.xlsx#East", {}, "there is no file nowhere.xlsx"),
+        ("people.xlsx#East", {"table": "West"}, "named once"),
+        ("people.xlsx", {"named": False}, "whose columns have names"),
         ("nowhere.csv", {}, "there is no file"),
         ("nowhere.npy", {}, "there is no file"),
         ("nowhere.duckdb", {}, "no database"),

@@ -19,6 +19,7 @@ from blowfish_fast.apps.cli.release_job import (
 )
 from blowfish_fast.apps.explorer.catalog import AttributeSpec
 from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.workloads import Identity
 
 TREATED = parse_table(["age=0:9:3", "income=0:9:3", "town=categories:Bern,Chur"])
 
@@ -286,7 +287,6 @@ def test_files_that_are_none_are_refused(tmp_path):
     [
         ("domain", "state the domain"),
         ("policy", "which has no default"),
-        ("workload", "state the workload"),
     ],
 )
 def test_what_is_left_unsaid_is_asked_for(left_out, message):
@@ -294,6 +294,12 @@ def test_what_is_left_unsaid_is_asked_for(left_out, message):
     del content[left_out]
     with pytest.raises(BlowfishError, match=message):
         read_facts(Job.from_dict(content))
+
+
+def test_without_a_workload_single_cells_are_asked():
+    content = tomllib.loads(EXAMPLE_JOB)
+    del content["workload"]
+    assert isinstance(read_facts(Job.from_dict(content)).workload, Identity)
 
 
 def test_everything_odd_in_a_job_file_is_told_at_once():

@@ -65,7 +65,8 @@ def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
     ("change", "words"),
     [
         ({"database": "mysql://root@db/clinic"}, "a database is"),
-        ({"database": "people.xlsx"}, "a database is"),
+        ({"database": "people.xls"}, "a database is"),
+        ({"database": "people.xlsx"}, "there is no file"),
         ({"database": "nothing/*.parquet"}, "Parquet files"),
         ({"database": "postgres://reader@db"}, "names a database"),
         ({"database": "nothing.duckdb"}, "there is no database"),

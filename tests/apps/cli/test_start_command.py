@@ -137,7 +137,7 @@ def test_labels_of_other_programs_are_read_without_records(survey, monkeypatch):
         assert metadataonly
         if "broken" in path:
             raise ValueError("no such format")
-        labels = {"trust": {1.0: "yes", 2.5: "no"}, "town": {"B": "Bern"}}
+        labels = {"trust": {1e7: "yes", 2.5: "no"}, "town": {"B": "Bern"}}
         meanings = {"trust": "In others?", "town": None, "age": "In years"}
         return None, SimpleNamespace(
             variable_value_labels=labels, column_names_to_labels=meanings
@@ -145,12 +145,13 @@ def test_labels_of_other_programs_are_read_without_records(survey, monkeypatch):
 
     reader = SimpleNamespace(read_sav=read, read_dta=read)
     monkeypatch.setattr(job_draft, "require", lambda *_, **__: reader)
+    monkeypatch.setattr(job_draft, "find_spec", lambda name: reader)
     for name in ("labels.sav", "labels.dta", "broken.sav"):
         (survey / name).write_text("")
     for name in ("labels.sav", "labels.dta"):
         run(*START, "--codebook", name, "--overwrite")
         assert drafted()["domain"] == {
-            "trust": {"levels": ["1", "2.5"]},
+            "trust": {"levels": ["10000000", "2.5"]},
             "town": {"levels": ["B"]},
         }
         text = (survey / "survey.toml").read_text()
@@ -158,6 +159,66 @@ def test_labels_of_other_programs_are_read_without_records(survey, monkeypatch):
         assert '# In years\n# "age"' in text
     problem = refused(*START, "--codebook", "broken.sav", "--overwrite")
     assert "no SPSS or Stata file" in str(problem)
+
+
+@pytest.mark.parametrize("reader", ["pyreadstat", "pandas"])
+def test_labels_of_a_real_stata_file(survey, monkeypatch, reader):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip(reader)
+    if reader == "pandas":
+        hidden = {"pyreadstat"}
+        monkeypatch.setattr(
+            job_draft, "find_spec", lambda name: None if name in hidden else name
+        )
+    frame = pandas.DataFrame({"trust": [1, 2], "age": [30.0, 40.5], "weight": [1, 1]})
+    frame.to_stata(
+        "labels.dta",
+        write_index=False,
+        variable_labels={"trust": "In others?"},
+        value_labels={"trust": {1: "yes", 2: "no", 9: "no answer"}, "weight": {1: "a"}},
+    )
+    report = told(*START, "--codebook", "labels.dta")
+    assert report["stated"] == ["trust", "weight"]
+    assert drafted()["domain"]["trust"] == {"levels": ["1", "2", "9"]}
+    text = (survey / "survey.toml").read_text()
+    assert '# In others?\n"trust"' in text
+    assert "# 1: yes, 2: no, 9: no answer" in text
+    (survey / "labels.dta").write_bytes(b"no labels")
+    problem = refused(*START, "--codebook", "labels.dta", "--overwrite")
+    assert "Stata file" in str(problem)
+
+
+def test_labels_of_a_real_spss_file(survey):
+    reader = pytest.importorskip("pyreadstat")
+    pandas = pytest.importorskip("pandas")
+    reader.write_sav(
+        pandas.DataFrame({"trust": [1.0, 2.0], "town": ["B", "Z"]}),
+        "labels.sav",
+        column_labels={"trust": "In others?"},
+        variable_value_labels={"trust": {1: "yes", 2: "no"}, "town": {"B": "Bern"}},
+    )
+    run(*START, "--codebook", "labels.sav")
+    assert drafted()["domain"] == {
+        "trust": {"levels": ["1", "2"]},
+        "town": {"levels": ["B"]},
+    }
+
+
+def test_a_sheet_may_be_the_code_book(survey):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "data"
+    sheet = book.create_sheet("codes")
+    for line in (
+        ["Variable", "Code", "Label"],
+        ["trust", 1, "yes"],
+        [],
+        ["trust", 2.0, "no"],
+    ):
+        sheet.append(line)
+    book.save("survey.xlsx")
+    run(*START, "--codebook", "survey.xlsx#codes")
+    assert drafted()["domain"] == {"trust": {"levels": ["1", "2"]}}
 
 
 def test_what_is_no_code_book_is_refused(survey):

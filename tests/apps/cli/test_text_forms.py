@@ -198,7 +198,8 @@ def test_files_are_read_however_they_were_saved(name, written, tmp_path):
             "cannot be unpacked",
         ),
         ("title.csv", b"People of 2024\n\nage,sex\n3,f\n", "delete titles"),
-        ("book.xlsx", b"PK\x03\x04rest", "save it as CSV"),
+        ("book.xlsx", b"PK\x03\x04rest", "or as CSV"),
+        ("sheet.xls", b"", "save it as .xlsx or CSV"),
     ],
 )
 def test_what_is_no_table_is_refused_with_a_way_out(name, written, message, tmp_path):

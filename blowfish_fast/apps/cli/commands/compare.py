@@ -12,6 +12,7 @@ import typer
 import blowfish_fast as bf
 from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast.apps.cli.options import (
+    DEFAULT_WORKLOAD,
     Cells,
     Json,
     Mechanisms,
@@ -86,8 +87,8 @@ def run_compare(
             autocompletion=offer_policies,
         ),
     ],
-    workload: WorkloadWords,
     spending: Budgets,
+    workload: WorkloadWords = DEFAULT_WORKLOAD,
     mechanism: Mechanisms = None,
     top: Top = 12,
     picture: Picture = None,
@@ -286,9 +287,9 @@ def _read_facts(
 def run_recommend(
     cells: Cells,
     policy: PolicyWords,
-    workload: WorkloadWords,
     records: Annotated[int, typer.Option(help="Roughly how many records there are.")],
     budget: Stated,
+    workload: WorkloadWords = DEFAULT_WORKLOAD,
     filled: Annotated[
         float | None,
         typer.Option(

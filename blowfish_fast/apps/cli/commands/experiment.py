@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from blowfish_fast.apps.cli.exit_codes import INTERRUPTED
 from blowfish_fast.apps.cli.options import (
+    DEFAULT_WORKLOAD,
     Json,
     PolicyWords,
     WorkloadWords,
@@ -34,7 +35,7 @@ class ExperimentOptions:
     """What is compared, on which data, and how often."""
 
     policy: PolicyWords
-    workload: WorkloadWords
+    workload: WorkloadWords = DEFAULT_WORKLOAD
     mechanism: list[str] | None = option(
         "NAME",
         "May be repeated; package:Class for one of your own; every mechanism if left "

@@ -11,7 +11,12 @@ from rich.text import Text
 
 import blowfish_fast as bf
 from blowfish_fast._support.compiler_watch import COMPILER, SHORT_FILE, is_short
-from blowfish_fast.apps.cli.options import Json, look_here_for, offer_mechanisms
+from blowfish_fast.apps.cli.options import (
+    DEFAULT_WORKLOAD,
+    Json,
+    look_here_for,
+    offer_mechanisms,
+)
 from blowfish_fast.apps.cli.printing import (
     console,
     escape_control,
@@ -74,8 +79,9 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     released = [
         f"Counts over {facts.domain.size:,} cells ({columns}), from "
         f"{job.shown_data or 'data that is not stated yet'}.",
-        f"Made for {facts.workload.queries:,} queries ({job.workload}); others can be "
-        "asked too, and may be less exact.",
+        f"Made for {facts.workload.queries:,} queries "
+        f"({job.workload or DEFAULT_WORKLOAD}); others can be asked too, and may be "
+        "less exact.",
     ]
     if facts.extra_cells:
         released.append(

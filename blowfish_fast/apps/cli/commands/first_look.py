@@ -37,7 +37,10 @@ MOST_LISTED = 40
 def run_first_look(
     path: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="CSV or Parquet, a line for each person."),
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, Parquet or .xlsx (FILE.xlsx#SHEET), a line for each person.",
+        ),
     ],
     epsilon: Annotated[
         str,
@@ -168,12 +171,13 @@ def run_first_look(
     from blowfish_fast.apps.cli.files.outputs import check_file
     from blowfish_fast.apps.cli.options import refuse_existing
     from blowfish_fast.apps.cli.parsing.domain import parse_column
-    from blowfish_fast.data.csv_files import TextForm
+    from blowfish_fast.data.csv_files import TextForm, file_of
     from blowfish_fast.mechanisms.around_releases.first_look import FirstLook
 
     as_confidence(confidence)
     # Draws of a seed are those of compiled kernels, here and anywhere.
-    COMPILER.spare(seed is None and is_short(path, SHORT_TABLE))
+    file = file_of(path)
+    COMPILER.spare(seed is None and is_short(file, SHORT_TABLE))
     if seed is None:
         # That kernels are compiled would tell how long the table is.
         COMPILER.tell = None
@@ -192,7 +196,7 @@ def run_first_look(
         letters=letters,
         epsilon=epsilon,
     )
-    page = path.with_name(f"{path.stem}-look.html") if out is None else out
+    page = file.with_name(f"{file.stem}-look.html") if out is None else out
     check_file("report", page, overwrite=overwrite)
     refuse_existing(save, overwrite=overwrite)
     mechanism.check_feasible()

@@ -11,7 +11,14 @@ from typing import Annotated, Any
 import typer
 
 from blowfish_fast.apps.cli.commands.release import cost_sentence, ledger_reminder
-from blowfish_fast.apps.cli.options import DryRun, JobFile, Json, Seed, with_options
+from blowfish_fast.apps.cli.options import (
+    DEFAULT_WORKLOAD,
+    DryRun,
+    JobFile,
+    Json,
+    Seed,
+    with_options,
+)
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.printing import remark, show, spinner
 from blowfish_fast.errors import InputError
@@ -68,7 +75,7 @@ def run_persons(
     bounds = [job.at_most or 1, *(also or ())]
     priced: Any = {name: price, "delta": job.delta}
     spent = Budget.stated(**priced)
-    paid = Job(workload=job.workload or "identity", at_most=bounds[0], **priced)
+    paid = Job(workload=job.workload or DEFAULT_WORKLOAD, at_most=bounds[0], **priced)
     job = job.overridden(paid)
     facts = release_job.read_facts(job)
     source = release_job.open_data(job, facts)

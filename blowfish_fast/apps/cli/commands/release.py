@@ -18,6 +18,7 @@ import typer
 
 from blowfish_fast.apps.cli.exit_codes import FOUND
 from blowfish_fast.apps.cli.options import (
+    DEFAULT_WORKLOAD,
     PRIVACY,
     DryRun,
     JobFile,
@@ -107,6 +108,7 @@ def release_stated(
     from blowfish_fast.apps.cli.files.outputs import Outputs, asked_release
     from blowfish_fast.apps.cli.parsing.policy import listed_orders
     from blowfish_fast.apps.cli.series_job import series_notes, with_epoch_named
+    from blowfish_fast.data.csv_files import file_of
     from blowfish_fast.mechanisms.certifier import predict_extra
     from blowfish_fast.mechanisms.chosen_tables import ChosenTables
     from blowfish_fast.release.chosen_release import ChosenTablesRelease
@@ -124,7 +126,8 @@ def release_stated(
     release_job.check_ledger(job, seed)
     # Draws of a seed are those of compiled kernels, here and anywhere.
     by_size = not dry_run and seed is None
-    short = dry_run or (by_size and is_short(job.data or "", SHORT_TABLE))
+    file = file_of(Path(job.data or ""))
+    short = dry_run or (by_size and is_short(file, SHORT_TABLE))
     choice = mechanism_choice.choose_with_progress(
         facts, job, short=short, by_size=by_size
     )
@@ -358,7 +361,7 @@ def _question(facts: Facts, job: Job, choice: MechanismChoice) -> str:
         low, high = wide_ends(attribute)
         return f"--where {shlex.quote(f'{attribute.name}={low}..{high}')}"
     if choice.name == ON_QUERIES or attribute.name is None:
-        return f"--workload {shlex.quote(job.workload or '')}"
+        return f"--workload {shlex.quote(job.workload or DEFAULT_WORKLOAD)}"
     if attribute.levels is not None:
         level = written_item(str(attribute.levels[0]))
         return f"--where {shlex.quote(f'{written_item(attribute.name)}={level}')}"

@@ -14,14 +14,17 @@ from blowfish_fast.apps.cli.printing import remark, show
 def run_start(
     path: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="CSV or Parquet; only its head is read."),
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, Parquet or .xlsx (FILE.xlsx#SHEET); only its head is read.",
+        ),
     ],
     codebook: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A public code book: CSV with column, value and label, or with "
-            "column, low, high and width, or with column and description; or the "
+            help="A public code book: CSV or .xlsx with column, value and label, or "
+            "with column, low, high and width, or with column and description; or the "
             "labels of a .sav or .dta file.",
             rich_help_panel=DATA,
         ),
@@ -63,14 +66,14 @@ def run_start(
     """
     from blowfish_fast.apps.cli.files import job_draft, look_source
     from blowfish_fast.apps.cli.options import refuse_existing
-    from blowfish_fast.data.csv_files import TextForm
+    from blowfish_fast.data.csv_files import TextForm, file_of
 
     form = TextForm(encoding)
     form.check()
     named = list(public or ())
     # First, since what is no file has no name for the job either.
     columns = look_source.columns_of(path, form, [])
-    job = path.with_suffix(".toml") if out is None else out
+    job = file_of(path).with_suffix(".toml") if out is None else out
     refuse_existing(job, overwrite=overwrite)
     look_source.columns_of(path, form, named)
     book = {} if codebook is None else job_draft.read_code_book(codebook)

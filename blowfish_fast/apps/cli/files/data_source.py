@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.data.csv_files import TextForm
+from blowfish_fast.data.csv_files import SheetPlace, TextForm, sheet_place
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.data.frames import loaded_array, numbers_from_file
 from blowfish_fast.data.histogram import Counting, Histogram
@@ -50,11 +50,12 @@ EXAMPLE_JOB = Path(__file__).with_name("example_job.toml").read_text("utf-8")
 
 DATABASES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
 FORMS = (
-    "a .csv (.tsv, .txt, .csv.gz), .parquet or .npy file, a .duckdb or .sqlite file, "
-    'an address such as postgres://..., or "demo" for made-up people; a .zip is '
+    "a .csv (.tsv, .txt, .csv.gz), .xlsx, .parquet or .npy file, a .duckdb or .sqlite "
+    'file, an address such as postgres://..., or "demo" for made-up people; a .zip is '
     "unpacked first"
 )
-SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+OTHER_SHEETS = (".xls", ".xlsb", ".ods")
+"""Spreadsheets that are not read."""
 
 
 def open_source(
@@ -69,14 +70,16 @@ def open_source(
     Parameters
     ----------
     words : str
-        The name of a file, the address of a database, or "demo".
+        The name of a file, the address of a database, or "demo"; a workbook's name may
+        end with ``#`` and the name of a sheet.
     table : str, optional
-        A table of the database.
+        A table of the database, or a sheet of the workbook.
     named : bool
         Whether the columns of the domain have names. A CSV file then holds records,
         and counts otherwise.
     form : TextForm
-        How a CSV file writes numbers, dates and missing values.
+        How a CSV file, or a text of a workbook, writes numbers, dates and missing
+        values.
 
     Returns
     -------
@@ -93,21 +96,24 @@ def open_source(
     if suffix == ".gz" and Path(path.stem).suffix.lower() in CSV:
         suffix = Path(path.stem).suffix.lower()
     in_database = "://" in words or suffix in DATABASES
-    records = named and suffix in CSV and not in_database
+    in_sheet = sheet_place(path)
+    records = named and not in_database and (suffix in CSV or in_sheet is not None)
     form.check()
     if form != PLAIN and not records:
         raise InputError(
-            "encoding, decimal, dates and blanks say how a CSV file of records is "
-            f"written, and {_shown(words)} is none; leave them out"
+            "encoding, decimal, dates and blanks say how a CSV file of records, or a "
+            f"workbook, is written, and {_shown(words)} is none; leave them out"
         )
     if in_database:
         from .database_source import DatabaseTable
 
         return DatabaseTable(words, table)
+    if in_sheet is not None:
+        return _sheet(in_sheet, table, form, named=named)
     if table is not None:
         raise InputError(
-            f"--data-table names a table of a database, and {words!r} is none; leave "
-            "it out"
+            "--data-table names a table of a database or a sheet of a workbook, and "
+            f"{words!r} is none; leave it out"
         )
     if words == "demo":
         return MadeUp()
@@ -118,12 +124,29 @@ def open_source(
     raise InputError(f"the data is {FORMS}; received {words!r}{_way_out(words)}")
 
 
-def _way_out(words: str) -> str:
-    if Path(words).suffix.lower() in SHEETS:
-        return (
-            ". A workbook holds more than one table: open it in a spreadsheet, choose "
-            "the sheet, and save it as CSV (UTF-8)"
+def _sheet(
+    place: SheetPlace, table: str | None, form: TextForm, *, named: bool
+) -> RecordsFile:
+    """Return a sheet of a workbook; refuse what says twice which one."""
+    if not named:
+        raise InputError(
+            f"{place.file} holds records, whose columns have names; state cells as in "
+            "--cells age=0:101:1"
         )
+    sheet = place.sheet or table
+    if table not in (None, sheet):
+        raise InputError(
+            "a sheet is named once, after the # or as --data-table",
+            received=f"{place.sheet!r} and {table!r}",
+            way_out="Leave one out",
+        )
+    whole = place.file if sheet is None else Path(f"{place.file}#{sheet}")
+    return RecordsFile(whole, form)
+
+
+def _way_out(words: str) -> str:
+    if Path(words).suffix.lower() in OTHER_SHEETS:
+        return ". Open it in a spreadsheet, and save it as .xlsx or CSV (UTF-8)"
     if words in ("-", "/dev/stdin"):
         return (
             ". Data is checked before it is read, so it cannot come through a pipe: "

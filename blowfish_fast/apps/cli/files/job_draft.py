@@ -1,9 +1,9 @@
 """A commented job file, drafted from a header and a public code book; no value is read.
 
-A code book is a table with a line for each answer, ``column,value,label``, or for each
-column of numbers, ``column,low,high,width``; or the labels of an SPSS or Stata file. A
-line with a name and a text alone, ``column,description``, says what a column means: it
-becomes a comment above the line of that column, whose cells stay open.
+A code book is a CSV file or a sheet with a line for each answer, ``column,value,label``
+or for each column of numbers, ``column,low,high,width``; or the labels of an SPSS or
+Stata file. A line with a name and a text alone, ``column,description``, says what a
+column means: it becomes a comment above the line of that column, whose cells stay open.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from blowfish_fast._support.optional import require
-from blowfish_fast.apps.cli.files.record_files import PARQUET, refuse_absent
-from blowfish_fast.data.csv_files import TextForm, read_head
+from blowfish_fast.apps.cli.files.record_files import PARQUET, head_of, refuse_absent
+from blowfish_fast.data.csv_files import CsvHead, TextForm, sheet_place
 from blowfish_fast.errors import InputError
 
 HEADS = {
@@ -95,8 +96,8 @@ def read_code_book(path: Path) -> dict[str, Coded]:
     Parameters
     ----------
     path : Path
-        A CSV file, or an SPSS (.sav) or Stata (.dta) file, of which only the labels are
-        read.
+        A CSV file, a sheet of a workbook, or an SPSS (.sav) or Stata (.dta) file, of
+        which only the labels are read.
 
     Returns
     -------
@@ -111,7 +112,7 @@ def read_code_book(path: Path) -> dict[str, Coded]:
     refuse_absent(path)
     if path.suffix.lower() in (".sav", ".zsav", ".dta"):
         return _labels(path)
-    head = read_head(path, [], TextForm())
+    head = head_of(path, [], TextForm())
     places = {
         kind: at
         for kind, names in HEADS.items()
@@ -126,14 +127,22 @@ def read_code_book(path: Path) -> dict[str, Coded]:
             way_out="Call its columns so, in the first line of the book",
         )
     book: dict[str, Coded] = {}
-    with path.open(encoding=head.encoding, newline="") as file:
-        for line in list(csv.reader(file, delimiter=head.delimiter))[head.lines :]:
-            entry = {
-                kind: line[at].strip() if at < len(line) else ""
-                for kind, at in places.items()
-            }
-            _enter(book, entry)
+    for line in _lines_below(path, head):
+        entry = {
+            kind: line[at].strip() if at < len(line) else ""
+            for kind, at in places.items()
+        }
+        _enter(book, entry)
     return book
+
+
+def _lines_below(path: Path, head: CsvHead) -> list[list[str]]:
+    if sheet_place(path) is not None:
+        from blowfish_fast.data.tables.sheets import lines_of
+
+        return lines_of(path, head)
+    with path.open(encoding=head.encoding, newline="") as file:
+        return list(csv.reader(file, delimiter=head.delimiter))[head.lines :]
 
 
 def _enter(book: dict[str, Coded], entry: Mapping[str, str]) -> None:
@@ -154,23 +163,46 @@ def _enter(book: dict[str, Coded], entry: Mapping[str, str]) -> None:
 
 def _labels(path: Path) -> dict[str, Coded]:
     """Return the labels of an SPSS or Stata file; no record is read."""
+    stata = path.suffix.lower() == ".dta"
+    if stata and find_spec("pyreadstat") is None and find_spec("pandas") is not None:
+        return _labels_by_pandas(path)
     reader: Any = require(
         "pyreadstat", extra="codebook", purpose="Labels of SPSS and Stata files"
     )
-    read = reader.read_dta if path.suffix.lower() == ".dta" else reader.read_sav
+    read = reader.read_dta if stata else reader.read_sav
     try:
         _, about = read(str(path), metadataonly=True)
     except Exception as problem:
         raise InputError(
             f"{path} is no SPSS or Stata file ({type(problem).__name__})"
         ) from None
-    meanings = {
-        str(name): str(label or "")
-        for name, label in about.column_names_to_labels.items()
-    }
+    return _coded(about.column_names_to_labels, about.variable_value_labels)
+
+
+def _labels_by_pandas(path: Path) -> dict[str, Coded]:
+    """Return the labels of a Stata file; pandas names lists of labels, not columns.
+
+    A list is usually called like its column. Others are in the book under their own
+    names, and are reported as such.
+    """
+    pandas: Any = require("pandas", extra="frames", purpose="Labels of Stata files")
+    try:
+        with pandas.read_stata(path, iterator=True) as reader:
+            return _coded(reader.variable_labels(), reader.value_labels())
+    except Exception as problem:
+        raise InputError(
+            f"{path} is no Stata file ({type(problem).__name__})"
+        ) from None
+
+
+def _coded(
+    names: Mapping[Any, Any], labels: Mapping[Any, Mapping[Any, Any]]
+) -> dict[str, Coded]:
+    """Return a code book from what columns mean and what their codes mean."""
+    meanings = {str(name): str(label or "") for name, label in names.items()}
     codes = {
-        str(name): {_code(code): str(label) for code, label in labels.items()}
-        for name, labels in about.variable_value_labels.items()
+        str(name): {_code(code): str(label) for code, label in answers.items()}
+        for name, answers in labels.items()
     }
     return {
         name: Coded(codes.get(name, {}), meaning=meanings.get(name, ""))
@@ -181,7 +213,8 @@ def _labels(path: Path) -> dict[str, Coded]:
 
 def _code(code: Any) -> str:
     """Return a code as files of records write it: 1, not 1.0."""
-    return f"{code:g}" if isinstance(code, float) else str(code)
+    whole = isinstance(code, float) and code.is_integer()
+    return str(int(code) if whole else code)
 
 
 def draft_job(

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from blowfish_fast._support.optional import require
 from blowfish_fast.accounting.ledger import Ledger
-from blowfish_fast.apps.cli.files.record_files import PARQUET, refuse_absent
+from blowfish_fast.apps.cli.files.record_files import (
+    PARQUET,
+    head_of,
+    records_of,
+    refuse_absent,
+)
 from blowfish_fast.data.csv_files import (
-    CsvTable,
     TextForm,
     duckdb_module,
     lacking_columns,
     literal,
-    read_head,
 )
 from blowfish_fast.data.tables.answers import SurveyAnswers
 from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
@@ -36,7 +39,7 @@ def columns_of(path: Path, form: TextForm, wanted: Sequence[str]) -> list[str]:
     Parameters
     ----------
     path : Path
-        A CSV or Parquet file.
+        A CSV or Parquet file, or a workbook.
     form : TextForm
         How a CSV file writes its texts.
     wanted : sequence of str
@@ -65,7 +68,7 @@ def read_answers(path: Path, form: TextForm, names: Sequence[str]) -> SurveyAnsw
     Parameters
     ----------
     path : Path
-        A CSV or Parquet file.
+        A CSV or Parquet file, or a workbook.
     form : TextForm
         How a CSV file writes its texts.
     names : sequence of str
@@ -81,9 +84,9 @@ def read_answers(path: Path, form: TextForm, names: Sequence[str]) -> SurveyAnsw
         source = f"read_parquet({literal(str(path))})"
         selected = [f"CAST({_quoted(name)} AS VARCHAR)" for name in names]
         return _answers(source, selected, names, None)
-    head = read_head(path, [], form)
+    head = head_of(path, [], form)
     places = [_csv_names(path, form).index(name) for name in names]
-    with CsvTable(path, head).open() as table:
+    with records_of(path, head, form).open() as table:
         selected = [f"c{place}" for place in places]
         return _answers(table.source(texts=True), selected, names, form.decimal)
 
@@ -94,7 +97,7 @@ def values_of(path: Path, form: TextForm, name: str) -> list[str]:
     Parameters
     ----------
     path : Path
-        A CSV or Parquet file.
+        A CSV or Parquet file, or a workbook.
     form : TextForm
         How a CSV file writes its texts.
     name : str
@@ -146,7 +149,7 @@ def _quoted(name: str) -> str:
 
 def _csv_names(path: Path, form: TextForm) -> list[str]:
     """Return the names of the head; where one is missing or repeated, its place."""
-    names = read_head(path, [], form).names
+    names = head_of(path, [], form).names
     return [
         name if name and name not in names[:at] else f"column {at + 1}"
         for at, name in enumerate(names)

@@ -1,4 +1,4 @@
-"""Records from CSV and Parquet files, counted chunk by chunk: memory stays small.
+"""Records from CSV, Parquet and Excel files, chunk by chunk: memory stays small.
 
 Spaces around a value or a name of a CSV file are no part of it.
 """
@@ -6,7 +6,7 @@ Spaces around a value or a name of a CSV file are no part of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +16,15 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.columns import plain_array
 from blowfish_fast.data.csv_files import (
+    CsvHead,
     CsvTable,
     TextForm,
     duckdb_module,
+    file_of,
     literal,
     read_from_csv,
     read_head,
+    sheet_place,
     trim_spaces,
     within_64_bits,
 )
@@ -222,14 +225,14 @@ class RecordSource(DataSource):
 
 
 class RecordsFile(RecordSource):
-    """A CSV or Parquet file with a line, or row, for each record.
+    """A CSV or Parquet file, or a sheet, with a line, or row, for each record.
 
     Parameters
     ----------
     path : Path
-        The file; its ending says which kind it is.
+        The file; its ending says which kind it is. ``file.xlsx#Sheet2`` is a sheet.
     form : TextForm
-        How a CSV file writes numbers, dates and missing values.
+        How texts of a CSV file or a sheet write numbers, dates and missing values.
     """
 
     def __init__(self, path: Path, form: TextForm = PLAIN) -> None:
@@ -245,13 +248,13 @@ class RecordsFile(RecordSource):
         else:
             needed = needed_columns(counting, self._csv_names(counting))
             _domain_in_csv(counting.domain, self.form, needed)
-            read_head(self.path, [column.name for column in needed], self.form)
+            head_of(self.path, [column.name for column in needed], self.form)
 
     def _csv_names(self, counting: Counting[Any]) -> Collection[str]:
         """Return the columns of a CSV file; only polygons may be asked in two ways."""
         if all(axis.borders is None for axis in counting.domain.attributes):
             return ()
-        return read_head(self.path, [], self.form).names
+        return head_of(self.path, [], self.form).names
 
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Return the domain as the file spells it, and the needed columns in chunks.
@@ -284,16 +287,21 @@ class RecordsFile(RecordSource):
             column._replace(kind="code") if column.name in coded else column
             for column in needed
         ]
-        return stored, self._csv_chunks(needed, done)
+        return stored, self._csv_chunks(needed, done, _truths(stored))
 
-    def _csv_chunks(self, needed: list[Needed], done: Part) -> Chunks:
-        head = read_head(self.path, [column.name for column in needed], self.form)
+    def _csv_chunks(
+        self,
+        needed: list[Needed],
+        done: Part,
+        truths: dict[str, tuple[str, str]] | None = None,
+    ) -> Chunks:
+        head = head_of(self.path, [column.name for column in needed], self.form)
         places = [head.names.index(column.name) for column in needed]
         columns = [
             _Column(f"c{at}", column.kind)
             for at, column in zip(places, needed, strict=True)
         ]
-        with CsvTable(self.path, head).open() as table:
+        with records_of(self.path, head, self.form, truths).open() as table:
             batches = _batches(columns, table.source(texts=True), self.form)
             for chunk in self._columns(batches, needed):
                 yield chunk
@@ -366,6 +374,66 @@ class RecordsFile(RecordSource):
             f"{rule}; where another word stands for missing, state blanks = "
             '["-"] under [data], or --blank=-. Nothing was charged'
         )
+
+
+def head_of(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
+    """Return the head of a CSV file or a sheet with the wanted columns.
+
+    Parameters
+    ----------
+    path : Path
+        The file, and of a workbook the sheet.
+    wanted : sequence of str
+        Columns that have to be there.
+    form : TextForm
+        What was stated about the texts.
+
+    Returns
+    -------
+    CsvHead
+        The head; no record is read.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or the file cannot be read.
+    """
+    if sheet_place(path) is None:
+        return read_head(path, wanted, form)
+    from blowfish_fast.data.tables.sheets import head_of_sheet
+
+    return head_of_sheet(path, wanted, form)
+
+
+def records_of(
+    path: Path,
+    head: CsvHead,
+    form: TextForm,
+    truths: Mapping[str, tuple[str, str]] | None = None,
+) -> CsvTable:
+    """Return the records below the head of a CSV file or a sheet, as texts.
+
+    Parameters
+    ----------
+    path : Path
+        The file, and of a workbook the sheet.
+    head : CsvHead
+        What `head_of` returned.
+    form : TextForm
+        What was stated about the texts.
+    truths : mapping from str to tuple of str, optional
+        How a column's categories spell false and true; FALSE and TRUE if not stated.
+
+    Returns
+    -------
+    CsvTable
+        The table, which is opened to be read.
+    """
+    if sheet_place(path) is None:
+        return CsvTable(path, head)
+    from blowfish_fast.data.tables.sheets import SheetTable
+
+    return SheetTable(path, head, form, truths or {})
 
 
 class _ParquetTable:
@@ -481,6 +549,20 @@ def _has_codes(attribute: Axis) -> bool:
     return bool(plain) and numbered_levels(plain) is not None
 
 
+def _truths(domain: Any) -> dict[str, tuple[str, str]]:
+    """Return how columns of truths spell false and true among their categories."""
+    spelt = {}
+    for attribute in domain.attributes:
+        plain = (attribute.levels or ())[: attribute.regular]
+        words = {level.lower(): level for level in plain if isinstance(level, str)}
+        if len(words) == len(plain) and words.keys() <= {"false", "true"}:
+            spelt[attribute.name] = (
+                words.get("false", "FALSE"),
+                words.get("true", "TRUE"),
+            )
+    return spelt
+
+
 def _domain_in_csv(domain: Any, form: TextForm, needed: list[Needed]) -> Any:
     """Return the domain with categories as they are read from a CSV file."""
     # Districts of points are not spelled in the file.
@@ -555,8 +637,10 @@ def domain_as_stored(domain: Any, *, texts: list[str], truths: list[str]) -> Any
 
 def refuse_absent(path: Path) -> None:
     """Refuse a path at which no file is."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}; check the path of the data")
+    if not file_of(path).is_file():
+        raise InputError(
+            f"there is no file {file_of(path)}; check the path of the data"
+        )
 
 
 def check_columns(where: str, needed: list[Needed], columns: Collection[str]) -> None:

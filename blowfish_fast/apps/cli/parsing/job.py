@@ -140,11 +140,11 @@ class Job:
     data: str | None = _in(
         "data",
         "FILE",
-        ".csv (.csv.gz, .tsv, .txt), .parquet, .npy (counts), .duckdb, .sqlite, an "
-        "address such as postgres://..., or demo.",
+        ".csv (.csv.gz, .tsv, .txt), .xlsx (FILE.xlsx#SHEET), .parquet, .npy (counts), "
+        ".duckdb, .sqlite, an address such as postgres://..., or demo.",
         called="source",
     )
-    data_table: str | None = _in("data", "NAME", "Table of a database.", called="table")
+    data_table: str | None = _in("data", "NAME", "Table, or sheet.", called="table")
     description: str | None = _in(
         "data",
         "FILE",
