@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 from collections import OrderedDict
@@ -176,7 +177,7 @@ class Plan:
 
 
 class Planner:
-    """Plans of one table's questions, in the currency of its ledger.
+    """Plans of questions, in the currency of a ledger; tables never share one.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ class Planner:
         SizeError
             If its price would take too long; a coarser question is named.
         """
-        key = (_policies(table), asked.model_dump_json())
+        key = (_described(table), asked.model_dump_json())
         plan = self._plans.get(key)
         if plan is not None:
             return plan
@@ -268,7 +269,7 @@ class Planner:
         SizeError
             If its price would take too long; a coarser question is named.
         """
-        if (_policies(table), asked.model_dump_json()) in self._plans:
+        if (_described(table), asked.model_dump_json()) in self._plans:
             return "small"
         if isinstance(asked, FrequentQuestion):
             return "small"
@@ -290,7 +291,7 @@ class Planner:
         without : Fraction or None
             What `without_policies` returned there; None where nobody asked for it.
         """
-        key = (_policies(table), asked.model_dump_json())
+        key = (_described(table), asked.model_dump_json())
         self._keep(self._plans, key, plan, KEPT_PLANS)
         if without is not None:
             self._keep(self._without, key, without, KEPT_PLANS)
@@ -326,7 +327,7 @@ class Planner:
                 "a list of frequent values has a threshold, which its plan tells, and "
                 "no bins or accuracy"
             )
-        key = (_policies(table), asked.model_dump_json(exclude={"cost"}))
+        key = (_described(table), asked.model_dump_json(exclude={"cost"}))
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._shaped(table, asked, limited)
@@ -437,7 +438,7 @@ class Planner:
         cost = asked.cost
         if not table.policies or not isinstance(cost, Accuracy):
             return None
-        key = (_policies(table), asked.model_dump_json())
+        key = (_described(table), asked.model_dump_json())
         if key not in self._without:
             plan = self._plans.get(key)
             if plan is not None and _gains_nothing(plan):
@@ -719,5 +720,11 @@ def _joined_to_all(plan: Plan) -> str | None:
     )
 
 
-def _policies(table: TableSpec) -> str:
-    return table.model_dump_json(include={"policies"}) if table.policies else ""
+def _described(table: TableSpec) -> str:
+    """Return a hash of a table's description, without borders of its levels.
+
+    Tables of the same name and policies may have other cells, or other people who are
+    protected: neither shares a plan.
+    """
+    stated = table.model_dump_json(exclude={"attributes": {"__all__": {"districts"}}})
+    return hashlib.sha256(stated.encode()).hexdigest()

@@ -64,6 +64,27 @@ def test_a_large_table_is_priced_without_listing_an_edge(monkeypatch):
     assert "gains nothing" in gain_words(plan, without)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"ages": 50},
+        {"presence": True},
+        {"person": "patient", "at_most": 3},
+    ],
+    ids=["cells", "presence", "persons"],
+)
+def test_tables_of_one_name_share_no_plan(other):
+    planner, tables = Planner(EPSILON, 0), (visits(), visits(**other))
+    question = asked("cumulative", attribute="age")
+    plans = [planner.plan(table, question) for table in tables]
+    alone = [Planner(EPSILON, 0).plan(table, question) for table in tables]
+    assert [plan.cost for plan in plans] == [plan.cost for plan in alone]
+    assert [plan.policy for plan in plans] == [plan.policy for plan in alone]
+    assert alone[0].policy != alone[1].policy
+    without = planner.without_policies(tables[1], question)
+    assert without == Planner(EPSILON, 0).without_policies(tables[1], question)
+
+
 @pytest.mark.parametrize("theta", [2, 5, None])
 def test_single_bins_cost_what_they_cost_when_everything_is_weighed(theta, monkeypatch):
     table = visits(12, 3, 8, theta)
