@@ -1,16 +1,22 @@
 """Figures of answers that are read from earlier ones: what ten follow-ups cost.
 
     python asv_benchmarks/measure_past.py
+    python asv_benchmarks/measure_past.py follow
     python asv_benchmarks/measure_past.py broad
+    python asv_benchmarks/measure_past.py long
 
 Prints, for ages and wards of 40,000 made-up visits, what each question costs by itself,
 what it costs after those before it, how it is answered, and the processor's time in
 which stored answers are held against it. The same for one question at eight accuracies,
 each better than the one before, of a frozen file, whose answers are made finer.
 
+With ``follow``: what follow-ups to a histogram of ages and to a map cost of a frozen
+file: a wider alpha, the map turned, ages 0 to 18, and ten drill-downs.
+
 With ``broad``: what the ten questions, and fifty of five people who look into ages and
 days by turns, cost of a frozen file in all, where broader answers are bought (`broad`
-of a table is .5) and where none are.
+of a table is .5) and where none are. With ``long``: the same for two hundred questions
+of ten people under policies of near values.
 """
 
 from __future__ import annotations
@@ -85,6 +91,103 @@ def questions(chosen: bool) -> list[dict[str, Any]]:
         ask(150, "histogram", width=20, filters=wards("a", "b")),
         ask(100, "histogram", attribute="ward"),
     ]
+
+
+def follow_ups(chosen: bool) -> dict[str, list[dict[str, Any]]]:
+    """Return what is paid for first, and what follows from a look at it.
+
+    Parameters
+    ----------
+    chosen : bool
+        Whether earlier answers may have led to the follow-ups.
+
+    Returns
+    -------
+    dict
+        Lists of questions by a word for each: "first", "again" and "drill-downs".
+    """
+
+    def ask(
+        alpha: float, width: int = 1, ages: list[int] | None = None, ward: str = ""
+    ) -> dict[str, Any]:
+        filters: list[dict[str, Any]] = []
+        if ages is not None:
+            filters.append({"attribute": "age", "low": ages[0], "high": ages[1]})
+        if ward:
+            filters.append({"attribute": "ward", "values": [ward]})
+        about = {"kind": "histogram", "attribute": "age", "width": width}
+        cost = {"alpha": alpha, "beta": 0.05, "chosen": chosen}
+        return {"table": "visits", "filters": filters, "cost": cost, **about}
+
+    cost = {"alpha": 400, "beta": 0.05, "chosen": chosen}
+    a_map = {"table": "visits", "kind": "marginal", "cost": cost}
+    by_ward = {**a_map, "attributes": ["age", "ward"], "granularity": [5, 1]}
+    turned = {**a_map, "attributes": ["ward", "age"], "granularity": [1, 5]}
+    return {
+        "first": [ask(400), by_ward],
+        "again": [ask(500), turned, ask(400, ages=[0, 18])],
+        # A stretch of bars, a ward, a cell of the map, and back.
+        "drill-downs": [
+            ask(400, ages=[20, 40]),
+            ask(400, ages=[20, 30]),
+            ask(400, 5, ward="a"),
+            ask(400, 5, ages=[20, 40], ward="a"),
+            ask(400, 1, ages=[20, 40], ward="a"),
+            ask(400, 5, ward="b"),
+            ask(400, 5, ages=[60, 100], ward="b"),
+            ask(400, 10),
+            ask(400, ages=[60, 100]),
+            ask(400, 1, ward="c"),
+        ],
+    }
+
+
+def compare_follow_ups() -> None:
+    """Print what follow-ups cost, by themselves and after what was paid before."""
+    database = ibis.duckdb.connect()
+    database.raw_sql(RECORDS)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "visits.csv"
+        database.raw_sql(f"copy visits to '{place}' (header)")
+        for policies in ({}, {"age": NEAR}):
+            for chosen in (True, False):
+                table = {
+                    "name": "visits",
+                    "attributes": [AGE, WARD],
+                    "policies": policies,
+                    "snapshot": "March",
+                }
+                explorer = Explorer(table, place, epsilon=50, samples=0)
+                promise = "any" if chosen else "fixed"
+                say(f"follow-ups, policies {policies or 'none'}, promise {promise}")
+                for words, log in follow_ups(chosen).items():
+                    say(f" {words}")
+                    asked_in_turn(explorer, log)
+
+
+def compare_long() -> None:
+    """Print what two hundred questions cost with broader answers and without."""
+    database = ibis.duckdb.connect()
+    database.raw_sql(STAYS)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "stays.csv"
+        database.raw_sql(f"copy stays to '{place}' (header)")
+        for chosen in (True, False):
+            log = drill_downs(0, chosen, people=10, each=20)
+            for broad in (0, 0.5):
+                table = {
+                    "name": "stays",
+                    "attributes": [AGE, DAY, WARD],
+                    "policies": {"age": NEAR, "day": NEAR, "ward": APART},
+                    "snapshot": "March",
+                    "broad": broad,
+                }
+                explorer = Explorer(table, place, epsilon=5000, samples=0)
+                alone, together = spent_in_all(explorer, log)
+                say(
+                    f"{len(log)} questions, promise {'any' if chosen else 'fixed'}, "
+                    f"broad {broad}: alone {alone:.3f}, so {together:.3f}"
+                )
 
 
 def say(words: str) -> None:
@@ -242,11 +345,11 @@ def asked_in_turn(explorer: Explorer, log: list[dict[str, Any]]) -> None:
     Parameters
     ----------
     explorer : Explorer
-        A table whose answers are all to come.
+        The table.
     log : list of dict
         The questions.
     """
-    alone = 0.0
+    alone, before = 0.0, explorer.ledger.spent
     for question in log:
         told = explorer.explain(question)
         alone += told["price_alone"]
@@ -260,7 +363,8 @@ def asked_in_turn(explorer: Explorer, log: list[dict[str, Any]]) -> None:
             f"  {question['kind']:10s} alone {told['price_alone']:.4f}, costs "
             f"{told['cost']:.4f}, {told['how']:6s}; looked up in {spent:.1f} ms"
         )
-    say(f"  in all {alone:.3f} alone, {float(explorer.ledger.spent):.3f} so")
+    paid = float(explorer.ledger.spent - before)
+    say(f"  in all {alone:.3f} alone, {paid:.3f} so")
 
 
 def main() -> None:
@@ -294,7 +398,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["broad"]:
-        compare_broad()
-    else:
-        main()
+    parts = {
+        "follow": compare_follow_ups,
+        "broad": compare_broad,
+        "long": compare_long,
+    }
+    parts.get(" ".join(sys.argv[1:]), main)()

@@ -25,9 +25,11 @@ from blowfish_fast.errors import (
     QuestionError,
 )
 from blowfish_fast.measure.sensitivity.policy import sensitivity
+from blowfish_fast.measure.strategies.edge_noise import SpanningTree
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS, built
+from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
@@ -54,6 +56,8 @@ from .questions import (
 
 LEAST_EPSILON = Fraction(1, 10**9)
 """Stated by mechanisms whose answers are exact; nothing is charged."""
+MOST_TOTALS = 2**14
+"""Edges without a circle whose noise is laid on totals: what can be made finer."""
 KEPT_PLANS = 256
 """Plans that a planner remembers; the oldest is forgotten first."""
 KEPT_SHAPES = 64
@@ -417,7 +421,12 @@ class Planner:
             }
             for candidate in candidates
         ]
-        return plan(best.mechanism, best.budget.amount, rows)
+        mechanism = by_rows(best.mechanism)
+        if mechanism is not best.mechanism:
+            # The same noise under the name of what is measured.
+            others = [row for row in rows if row["name"] != "tree"]
+            rows = [{**rows[0], "name": "tree"}, *others]
+        return plan(mechanism, best.budget.amount, rows)
 
     def without_policies(self, table: TableSpec, asked: Question) -> Fraction | None:
         """Return what the same accuracy costs if whole records are secret, or None.
@@ -619,7 +628,7 @@ def _bought(
         ).best
         if best.mechanism is None:
             raise QuestionError(f"no mechanism fits this question: {best.reason}")
-        return best.mechanism
+        return by_rows(best.mechanism)
     mechanisms = {**vouched, **MECHANISMS, **RHO_MECHANISMS}
     kind = mechanisms.get(cost.mechanism)
     if kind is None:
@@ -635,6 +644,40 @@ def _bought(
         raise QuestionError(
             f"{cost.mechanism} cannot answer this question: {problem}"
         ) from None
+
+
+def by_rows(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism with the same noise on rows of its own, where there is one.
+
+    Where the edges of a policy have no circle, a draw for each edge is a draw for the
+    total of each subtree: the answers have the same law at the same price. Of totals
+    the noise may be lowered later (Lemma PA8); of a draw that went into two cells not.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The best one for a question.
+
+    Returns
+    -------
+    Mechanism
+        Itself, unless it puts noise on the edges of a forest.
+    """
+    if not isinstance(mechanism, Transformed) or mechanism.strategy != "edges":
+        return mechanism
+    policy = mechanism.policy.unconstrained
+    if policy.edge_count > min(policy.domain.size, MOST_TOTALS):
+        return mechanism
+    if SpanningTree.under(policy).stretch(policy) > 1:
+        return mechanism
+    stated = {name: getattr(mechanism, name) for name in ("partition", "fit")}
+    return Transformed(
+        mechanism.policy,
+        mechanism.workload,
+        epsilon=mechanism.budget,
+        strategy="tree",
+        **stated,
+    )
 
 
 def _gains_nothing(plan: Plan) -> bool:

@@ -21,9 +21,12 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from blowfish_fast.errors import QuestionError
+from blowfish_fast.errors import BlowfishError, CatalogError, QuestionError
 
+from .amounts import adds_up
 from .catalog import AttributeSpec, TableSpec
+from .in_sql.nearest import nearest_select
+from .layout import lay_out
 from .questions import Question, read_question
 
 MOST_CHARACTERS = 4000
@@ -110,7 +113,7 @@ def question_from_sql(
     >>> question.kind, question.axes, question.filters[0].high
     ('histogram', ['ward'], 18.0)
     """
-    tree = _parsed(text)
+    tree = _parsed(text, tables)
     table = _table_of(tree, tables)
     try:
         plain = _plain_question(tree, table, stepped)
@@ -118,9 +121,45 @@ def question_from_sql(
         raise QuestionError(
             "conditions stand too deep inside one another; list levels by IN"
         ) from None
+    except (QuestionError, CatalogError) as problem:
+        near = _nearest(tree, table, stepped)
+        refusal = type(problem)(problem.rule, received=problem.received, way_out=near)
+        raise refusal from None
     if at_least is not None and plain["kind"] == "mean":
         plain["at_least"] = at_least
     return read_question({**plain, "table": table.name, "cost": dict(cost)})
+
+
+def _nearest(
+    tree: exp.Expression,
+    table: TableSpec,
+    stepped: Callable[[TableSpec], Collection[str]] | None = None,
+) -> str:
+    """Say which question is nearest to a text that has none."""
+
+    def works(select: exp.Select) -> bool:
+        try:
+            plain = _plain_question(select, table, stepped)
+            stated = {**plain, "table": table.name, "cost": {"epsilon": 1}}
+            asked = read_question(stated)
+            if not adds_up(asked):
+                lay_out(table, asked)
+        except BlowfishError:
+            return False
+        return True
+
+    try:
+        near = nearest_select(tree, table, REFUSED_PARTS, works)
+    except RecursionError:
+        near = None
+    if near is None:
+        return f"Its attributes are {[spec.name for spec in table.attributes]}"
+    return f"The nearest question that works: {near}"
+
+
+def _some_question(tables: Mapping[str, TableSpec]) -> str | None:
+    """Name a question of the first table, for a text that asks none of them."""
+    return next((_nearest(exp.Select(), table) for table in tables.values()), None)
 
 
 def _plain_question(
@@ -141,7 +180,7 @@ def _plain_question(
     return reader.question(measured, groups, conditions)
 
 
-def _parsed(text: str) -> exp.Select:
+def _parsed(text: str, tables: Mapping[str, TableSpec]) -> exp.Select:
     """Return one SELECT as a tree; sqlglot's own words stay here."""
     if len(text) > MOST_CHARACTERS:
         raise QuestionError(f"a question in SQL has at most {MOST_CHARACTERS} letters")
@@ -149,13 +188,12 @@ def _parsed(text: str) -> exp.Select:
         trees = [tree for tree in sqlglot.parse(text, read="postgres") if tree]
     except (SqlglotError, RecursionError, ValueError):
         raise QuestionError(
-            "this is no SQL that can be read; write SELECT ward, COUNT(*) FROM visits "
-            "GROUP BY ward"
+            "this is no SQL that can be read", way_out=_some_question(tables)
         ) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         raise QuestionError(
-            "one SELECT is asked at a time, and nothing is ever changed; write SELECT "
-            "ward, COUNT(*) FROM visits GROUP BY ward"
+            "one SELECT is asked at a time, and nothing is ever changed",
+            way_out=_some_question(tables),
         )
     return trees[0]
 
@@ -188,18 +226,10 @@ class _Reader:
 
     def __init__(self, table: TableSpec, stepped: set[str]) -> None:
         self.table, self.stepped = table, stepped
-        kinds = {
-            spec.name: spec.kind for spec in table.attributes if spec.kind != "words"
-        }
-        first = next(iter(kinds), "ward")
-        self.example = f"SELECT {first}, COUNT(*) FROM {table.name} GROUP BY {first}"
-        number = next((name for name, kind in kinds.items() if kind == "number"), None)
-        if number is not None:
-            self.example += f", or SELECT AVG({number}) FROM {table.name}"
 
     def refusal(self, why: str) -> QuestionError:
-        """Return what refuses a text, with a question of this table that works."""
-        return QuestionError(f"{why}. Ask, for example, {self.example}")
+        """Return what refuses a text; whoever reads it names what works."""
+        return QuestionError(why)
 
     def attribute(self, column: Any) -> AttributeSpec:
         """Return the attribute that a column of the text names."""
@@ -269,9 +299,10 @@ class _Reader:
         if isinstance(measured, (*MEDIANS, exp.WithinGroup)):
             return self.quantile(measured, names, conditions)
         if not isinstance(measured, exp.Count):
+            ends = isinstance(measured, exp.Max | exp.Min)
+            why = ": the least and the largest value are quantiles" if ends else ""
             raise self.refusal(
-                f"{measured.sql()[:60]!r} has no private answer here: the least and "
-                "the largest value are quantiles, such as PERCENTILE_CONT(0.05)"
+                f"{measured.sql()[:60]!r} has no private answer here{why}"
             )
         return self.count(measured, names, widths, conditions)
 

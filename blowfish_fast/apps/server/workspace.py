@@ -623,9 +623,12 @@ class Workspace:
 
 def _check_name(name: str, what: str) -> None:
     if not PLAIN_NAME.fullmatch(name):
+        plain = re.sub("[^A-Za-z0-9_-]+", "_", name).strip("_")[:64]
+        proposed = plain if PLAIN_NAME.fullmatch(plain) else "visits"
         raise InputError(
             f"a {what} is named by a letter and up to 63 letters, digits, - or _",
             received=repr(name),
+            way_out=f"Name it {proposed!r}; what its database calls it is its source",
         )
 
 

@@ -11,7 +11,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.accounting.composition import EPSILON
 from blowfish_fast.accounting.recipients import make_recipient_keys
-from blowfish_fast.apps.explorer import Database, Explorer
+from blowfish_fast.apps.explorer import Database, Explorer, planning
 from blowfish_fast.apps.explorer.batches import FailedAnswer
 from blowfish_fast.apps.explorer.layout import lay_out
 from blowfish_fast.apps.explorer.past_answers import PastRelease, rows_over
@@ -21,7 +21,9 @@ from blowfish_fast.apps.explorer.remembered import refining
 from blowfish_fast.apps.explorer.remembered.content_labels import ContentLabels
 from blowfish_fast.errors import BudgetError, FailedDrawError, LedgerError
 from blowfish_fast.measure import handle
+from blowfish_fast.measure.strategies.edge_noise import SpanningTree
 from blowfish_fast.mechanisms.around_releases.refiner import Refiner
+from blowfish_fast.workloads import Identity, Linear
 
 ibis = pytest.importorskip("ibis", reason="pip install 'blowfish_fast[sql]'")
 
@@ -91,6 +93,70 @@ def test_a_better_accuracy_pays_for_the_rest_alone(explorer):
     wide = asked(60, width=3)
     assert explorer.explain(wide)["how"] == "read"
     assert explorer.ask(wide).sources == answer.sources
+
+
+APART = {
+    "name": "people",
+    "attributes": [{**AGE, "extras_joined": "end"}, {**WARD, "extras_joined": "apart"}],
+    "policies": {
+        "age": {"kind": "threshold", "theta": 1},
+        "ward": {"kind": "blocks", "blocks": [["a"], ["b"]]},
+    },
+    "snapshot": "March",
+}
+"""Ages move one cell and wards are public: the edges make a line for each ward."""
+
+
+def test_noise_on_edges_without_a_circle_lies_on_totals_and_is_made_finer(records):
+    explorer = exploring(records, APART)
+    rough, better, bought = (
+        {"kind": "marginal", "table": "people", "attributes": ["age", "ward"]}
+        | {"cost": cost}
+        for cost in ({"alpha": 40}, {"alpha": 20, "chosen": False}, {"epsilon": 0.5})
+    )
+    question = read_question(rough)
+    shape = PLANNER.shape(explorer.table, question)
+    best = shape.least(question.cost, 0)[0].mechanism
+    assert best.strategy == "edges"
+    plan = PLANNER.plan(explorer.table, question)
+    assert plan.mechanism.strategy == "tree"
+    names = [row["name"] for row in plan.candidates]
+    assert names[:2] == ["tree", "edges"]
+    assert len({*names}) == len(names)
+    # The same law: cells are sums and differences of the same independent draws.
+    cells = Linear(shape.policy.domain, np.eye(shape.policy.domain.size))
+    shares = []
+    for mechanism in (best, plan.mechanism):
+        measured, _ = mechanism._predictable(cells)
+        drawn = ~measured.scales.exact
+        assert np.allclose(measured.scales.widths[drawn], 1 / float(plan.cost))
+        spread = measured.law.spread(cells.explicit_form(measured.buckets))
+        spread = spread.under(measured.scales)
+        shares.append(np.array([spread.variance, spread.square, spread.largest]))
+    assert np.allclose(*shares)
+    explorer.ask(rough)
+    told = explorer.explain(better)
+    assert told["how"] == "refine"
+    assert told["cost"] == told["price_missing"] < 0.75 * told["price_alone"]
+    spending = PLANNER.plan(explorer.table, read_question(bought))
+    assert spending.mechanism.strategy == "tree"
+
+
+def test_edges_with_a_circle_keep_their_noise(monkeypatch):
+    ring = bf.policies.Graph(bf.Domain(12), [[i, (i + 1) % 12] for i in range(12)])
+    cells = Identity(ring.domain)
+    on_edges = bf.Transformed(ring, cells, epsilon=1, partition=None, strategy="edges")
+    assert planning.by_rows(on_edges) is on_edges
+    assert planning.by_rows(bf.Laplace(ring, cells, epsilon=1)).name == "laplace"
+    complete = bf.policies.Full(bf.Domain(12))
+    many = bf.Transformed(complete, cells, epsilon=1, partition=None, strategy="edges")
+    assert planning.by_rows(many) is many
+    # Planted: a tree is taken for the ring. It is as private, and misses its price.
+    monkeypatch.setattr(SpanningTree, "stretch", lambda *_: 1)
+    taken = planning.by_rows(on_edges)
+    assert taken.strategy == "tree"
+    errors = [mechanism.expected_error(cells).sum() for mechanism in (on_edges, taken)]
+    assert errors[1] > 1.5 * errors[0]
 
 
 def test_a_chain_costs_its_last_level(explorer):

@@ -10,6 +10,8 @@ from blowfish_fast.errors import CatalogError, QuestionError
 
 ibis = pytest.importorskip("ibis", reason="pip install 'blowfish_fast[sql]'")
 
+from blowfish_fast.apps.explorer import sql_questions  # noqa: E402
+from blowfish_fast.apps.explorer.in_sql import nearest  # noqa: E402
 from blowfish_fast.apps.explorer.sql_questions import (  # noqa: E402
     MOST_CHARACTERS,
     question_from_sql,
@@ -224,8 +226,80 @@ def test_a_text_is_the_question_that_it_says(text, expected):
     ids=lambda one: one[:60],
 )
 def test_everything_else_is_refused_with_what_works(text, words):
-    with pytest.raises(QuestionError, match=words):
+    with pytest.raises(QuestionError, match=words) as refused:
         read(text)
+    _, named, near = str(refused.value).partition("The nearest question that works: ")
+    if named:
+        read(near)
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        (
+            "SELECT ward, STDDEV(cost) FROM visits GROUP BY ward HAVING COUNT(*) > 9",
+            "SELECT ward, AVG(cost) FROM visits GROUP BY ward",
+        ),
+        (
+            "SELECT MAX(v.cost) FROM visits AS v WHERE v.age > 20",
+            "SELECT PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY cost) FROM visits "
+            "WHERE age > 20",
+        ),
+        (
+            "SELECT COUNT(*) FROM visits WHERE ward IN ('a', 'Bern, Stadt')",
+            "SELECT ward, COUNT(*) FROM visits WHERE ward IN ('a', 'Bern, Stadt') "
+            "GROUP BY ward",
+        ),
+        (
+            "SELECT COUNT(DISTINCT patient) FROM visits WHERE ward = 'a'",
+            "SELECT COUNT(*) FROM visits WHERE ward = 'a'",
+        ),
+        (
+            "SELECT COUNT(*) FROM visits WHERE age > 20 OR cost < 100",
+            "SELECT COUNT(*) FROM visits WHERE age > 20",
+        ),
+        (
+            "SELECT AVG(cost) FROM visits WHERE age > 20 AND ward LIKE 'a%'",
+            "SELECT AVG(cost) FROM visits WHERE age > 20",
+        ),
+        (
+            "SELECT FLOOR(cost / 7), COUNT(*) FROM visits GROUP BY FLOOR(cost / 7)",
+            "SELECT cost, COUNT(*) FROM visits GROUP BY cost",
+        ),
+        (
+            "SELECT wards, room FROM visits LIMIT 9",
+            "SELECT ward, room, COUNT(*) FROM visits GROUP BY ward, room",
+        ),
+        ("DELETE FROM visits", "SELECT age, COUNT(*) FROM visits GROUP BY age"),
+    ],
+    ids=lambda text: text[:50],
+)
+def test_a_refusal_names_the_nearest_question(text, near):
+    with pytest.raises((QuestionError, CatalogError)) as refused:
+        read(text)
+    assert refused.value.way_out == f"The nearest question that works: {near}"
+    read(near)
+
+
+def test_a_proposal_quotes_names_and_is_short(monkeypatch):
+    odd = {"name": "ward/unit", "levels": ["a", "b"]}
+    table = as_table({"name": "Visits", "attributes": [odd]})
+    tables = {"Visits": table}
+    with pytest.raises(QuestionError, match="records stay") as refused:
+        question_from_sql('SELECT * FROM "Visits"', tables, {"alpha": 20})
+    near = refused.value.way_out.partition(": ")[2]
+    assert near == ('SELECT "ward/unit", COUNT(*) FROM "Visits" GROUP BY "ward/unit"')
+    assert question_from_sql(near, tables, {"alpha": 20}).axes == ["ward/unit"]
+    monkeypatch.setattr(nearest, "MOST_SHOWN", 20)
+    with pytest.raises(QuestionError, match="Its attributes are"):
+        question_from_sql('SELECT * FROM "Visits"', tables, {"alpha": 20})
+
+    def too_deep(*_):
+        raise RecursionError
+
+    monkeypatch.setattr(sql_questions, "nearest_select", too_deep)
+    with pytest.raises(QuestionError, match="Its attributes are"):
+        question_from_sql('SELECT * FROM "Visits"', tables, {"alpha": 20})
 
 
 def test_unknown_columns_are_named():

@@ -250,8 +250,13 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         visit.see("#candidates", "cells")
         page.locator("#about summary").click()
         visit.fits()
-        # Once more the same: it is free.
+        # Once more the same: it is free, and beside its error stands what it cost.
         visit.see("#cost", "epsilon 0;")
+        page.fill("#alpha", "50")
+        other = visit.priced()
+        page.fill("#alpha", "100")
+        visit.see("#cost", "epsilon 0;")
+        assert 0 < float(page.input_value("#spend")) < 0.9 * other
 
 
 @pytest.mark.parametrize("size", ["desk", "phone"])

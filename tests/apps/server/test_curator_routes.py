@@ -163,6 +163,8 @@ def test_a_csv_file_becomes_a_table_that_can_be_asked(own_server, curator):
 @pytest.mark.parametrize("name", ["", "../../etc", 'a"b', "a b", "1", "x" * 65, "a/b"])
 def test_data_sets_have_plain_names(served, shared, name):
     assert upload(shared, name).status_code == 422
+    if name == "a/b":
+        assert "Name it 'a_b'" in upload(shared, name).text
     assert list((served.workspace.folder / "data").iterdir()) == []
 
 

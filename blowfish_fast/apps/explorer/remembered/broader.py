@@ -39,7 +39,7 @@ from blowfish_fast.apps.explorer.past_answers import (
     may_tell,
     rows_over,
 )
-from blowfish_fast.apps.explorer.planning import Plan, Planner
+from blowfish_fast.apps.explorer.planning import Plan, Planner, by_rows
 from blowfish_fast.apps.explorer.planning_work import MIDDLING, SMALL, Effort
 from blowfish_fast.apps.explorer.questions import (
     Accuracy,
@@ -270,8 +270,9 @@ def _priced(
     except BlowfishError:
         # Too large, or without a mechanism: another question is bought, or none.
         return None
-    same = type(plan.mechanism) is type(told.mechanism)
-    if not same or plan.mechanism._options() != told.mechanism._options():
+    priced = by_rows(told.mechanism)
+    same = type(plan.mechanism) is type(priced)
+    if not same or plan.mechanism._options() != priced._options():
         # At this very budget another strategy is the best for its own numbers.
         return None
     return Broader(plan) if _is_readable(plan, rows) else None

@@ -87,7 +87,9 @@ async function price() {
     if (plan.how === "read") told(`free: earlier answers tell it within ${number(plan.known.alpha)}; alone it would cost ${plan.currency} ${number(plan.price_alone)}`, false);
     else told(plan.affordable ? `costs ${paid}; ${number(plan.remaining_after)} would remain`
       : `costs ${paid}, and only ${number(plan.remaining)} remains${rest}`, !plan.affordable);
-    if (wanted === "alpha" && !any && plan.cost > 0) byId("spend").value = Number(plan.cost.toPrecision(4));
+    // What is free now would cost this alone: the price of another question must not stay there.
+    const worth = plan.cost || plan.price_alone;
+    if (wanted === "alpha" && !any) byId("spend").value = worth ? Number(worth.toPrecision(4)) : "";
     // The words that the answer will have: what is promised before is promised after.
     byId("why").textContent = (plan.accuracy ? `${plan.accuracy} ` : "") + sentence(plan.why) + (any && !lists() ? " No error is promised: intervals are of the noise alone." : "");
     byId("gain").hidden = !plan.gain;
