@@ -600,14 +600,14 @@ def _check_columns(
     table: Any, names: tuple[str, ...], attributes: Collection[str]
 ) -> None:
     for name in names:
-        if name in attributes:
-            raise InputError(
-                "person and record are columns beside the attributes", received=name
-            )
         if not isinstance(name, str) or name not in table.columns:
             raise InputError(
                 f"the table has no column {name!r} for persons or records; its columns "
                 f"are {list(table.columns)}"
+            )
+        if name in attributes:
+            raise InputError(
+                "person and record are columns beside the attributes", received=name
             )
         kind = table[name].type()
         if not (kind.is_integer() or kind.is_string()):

@@ -105,6 +105,10 @@ def test_keys_are_columns_beside_the_attributes(engine):
         )
     with pytest.raises(InputError, match="no column 'nobody'"):
         bf.Histogram.from_ibis(AGES, table, person="nobody", at_most=2)
+    with pytest.raises(InputError, match="no column array"):
+        bf.Histogram.from_ibis(
+            AGES, table, columns={"age": "age"}, person=np.zeros(2), at_most=2
+        )
     halves = table.mutate(half=table.visit / 2)
     with pytest.raises(InputError, match="whole numbers or text"):
         bf.Histogram.from_ibis(AGES, halves, person="half", at_most=2)
