@@ -72,6 +72,7 @@ def figures() -> dict[str, str]:
         **_tables_figures(),
         **_spikes_figures(),
         **_moves_figures(),
+        **_joins_figures(),
         **_places_figures(),
     }
 
@@ -465,6 +466,65 @@ def _moves_figures() -> dict[str, str]:
         lines.append(tuple(line))
     heads = ("`Transformed`", "its root mean square", "`Dawa`", "its root mean square")
     return {"moves.table": _table(("moves of at most", *heads), lines)}
+
+
+def _joins_figures() -> dict[str, str]:
+    """Return errors of maps whose boxes are joined where they seem alike."""
+    rows = _rows(PLACES / "even_maps.csv")
+    masses = sorted({int(row["mass"]) for row in rows})
+    over = {
+        (row["set"], int(row["mass"]), row["epsilon"]): float(row["joining"])
+        / float(row["grid"])
+        for row in rows
+    }
+    others = {line: ratio for line, ratio in over.items() if line[0] != "even"}
+    logs = [math.log(ratio) for ratio in others.values()]
+    worst = max(others, key=lambda line: others[line])
+    errors = {
+        (row["set"], int(row["mass"]), row["epsilon"]): float(row["ratio_error"])
+        for row in rows
+    }
+    lines = []
+    for name in dict.fromkeys(row["set"] for row in rows):
+        line = [name]
+        for mass in masses:
+            some = [over[key] for key in over if key[:2] == (name, mass)]
+            line.append(f"{_mean(some):.2f}")
+        lines.append(line)
+    even = [row for row in rows if row["set"] == "even"]
+    return {
+        "joins.table": _table(("map", *(f"{mass:,}" for mass in masses)), lines),
+        "joins.even": _table(
+            ("records times epsilon", "epsilon", "`Dawa`", "rectangles", "grid"),
+            [
+                (
+                    f"{int(row['mass']):,}",
+                    row["epsilon"],
+                    f"{_whole(float(row['dawa']))} ± {float(row['dawa_error']):.2g}",
+                    _whole(float(row["rectangles"])),
+                    _whole(float(row["grid"])),
+                )
+                for row in even
+            ],
+        ),
+        "joins.even_over_grid": _ends(
+            [float(r["dawa"]) / float(r["grid"]) for r in even]
+        ),
+        "joins.even_over_rectangles": _ends(
+            [float(row["dawa"]) / float(row["rectangles"]) for row in even]
+        ),
+        "joins.others": f"{_mean(list(others.values())):.2f}",
+        "joins.others_error": (f"{statistics.pstdev(logs) / math.sqrt(len(logs)):.2f}"),
+        "joins.lines": str(len(others)),
+        "joins.least_mass": f"{masses[0]:,}",
+        "joins.most_mass": f"{masses[-1]:,}",
+        "joins.worst": f"{others[worst]:.2f} ± {errors[worst]:.2f}",
+        "joins.worst_line": f"{worst[0]} at {worst[1]:,} and epsilon {worst[2]}",
+    }
+
+
+def _ends(ratios: list[float]) -> str:
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
 
 
 NEIGHBOURS = {

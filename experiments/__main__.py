@@ -24,6 +24,7 @@ python -m experiments spikes --data FOLDER          docs/data/cells/spikes.csv
 python -m experiments geography                     docs/data/places/geography.csv
 python -m experiments spikes-time                   docs/data/cells/spikes_time.csv
 python -m experiments short-moves                   docs/data/cells/short_moves.csv
+python -m experiments even-maps                     docs/data/places/even_maps.csv
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from .certified_widths import width_report
 from .chosen_tables import chosen_report
 from .clustered_lines import write_clustered
 from .collection import ALL, all_experiments, experiment_named
+from .even_maps import write_maps
 from .geography import write_geography
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
@@ -66,7 +68,7 @@ SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
 CENSUS, PRIOR = "census", "prior"
 WIDE_COVERAGE, CLUSTERED, RUNS = "wide-coverage", "clustered", "runs"
 SPIKES, SPIKES_TIME, SHORT_MOVES = "spikes", "spikes-time", "short-moves"
-GEOGRAPHY = "geography"
+GEOGRAPHY, EVEN_MAPS = "geography", "even-maps"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -82,7 +84,7 @@ def reproduce(
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
             '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen", '
             '"census", "prior", "runs", "spikes", "spikes-time", "geography", '
-            '"short-moves".',
+            '"short-moves", "even-maps".',
             show_default=False,
         ),
     ],
@@ -206,6 +208,10 @@ def reproduce(
     if name == SHORT_MOVES:
         for moved in write_moves(trials or 4):
             show(str(moved))
+        return
+    if name == EVEN_MAPS:
+        for drawn in write_maps(trials or 8):
+            show(str(drawn))
         return
     if name == SPIKES_TIME:
         for timed in write_times(trials or 8):
