@@ -98,6 +98,8 @@ HOMES = {
 """Modules of the commands that share one."""
 ONE_COMMAND, WHOLE_WARMUP = "10 to 30 s of a core", "two minutes of a core"
 """How long the kernels of one command, and those of all, take to compile."""
+YOUNG_OBJECTS = 200_000
+"""New objects between two searches for garbage."""
 ORDER = [name for commands in PANELS.values() for name in commands]
 
 
@@ -223,6 +225,8 @@ for _name in ORDER:
 def run() -> None:
     """Run the ``blowfish`` command and end with its exit code; see ``exit_codes``."""
     COMPILER.alone = True
+    # Importing makes many objects and little garbage: no need to search them often.
+    gc.set_threshold(YOUNG_OBJECTS)
     code = run_command(sys.argv[1:])
     # The interpreter would look for garbage among all that was imported, several times.
     gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from blowfish_fast._support.compiler_watch import in_plain_python
+from blowfish_fast.apps.cli import main
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.kernels.tree_scaling import weight_sweeps
 
@@ -96,3 +98,21 @@ def test_refusals_come_without_a_traceback(arguments):
     assert done.returncode == 2
     assert "refused:" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_imports_are_not_searched_for_garbage(monkeypatch):
+    seen, threshold = [], gc.get_threshold()
+
+    def command(words):
+        seen.append(gc.get_threshold()[0])
+        return 0
+
+    monkeypatch.setattr(main, "run_command", command)
+    monkeypatch.setattr(main.COMPILER, "alone", False)
+    monkeypatch.setattr(gc, "freeze", lambda: seen.append("frozen"))
+    try:
+        with pytest.raises(SystemExit):
+            main.run()
+    finally:
+        gc.set_threshold(*threshold)
+    assert seen == [main.YOUNG_OBJECTS, "frozen"]
