@@ -30,7 +30,7 @@ from .sampling.ratios import VarianceRows
 from .sampling.sampled_release import (
     Method,
     VarianceParts,
-    has_exact,
+    counted_exactly,
     refuse_method,
     sampled_sentence,
     stated_design,
@@ -604,9 +604,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     def _sentence(self, kind: Scope, confidence: float, method: Method | None) -> str:
         if kind == "population":
             design = stated_design(self._claim.release)
-            exact = method == "exact" or (
-                method is None and has_exact(design, self.measure)
-            )
+            exact = counted_exactly(design, self.measure, method)
             return sampled_sentence(design, exact, confidence)
         _, held, sentence = self._claim.known(confidence)
         if kind == "noise":

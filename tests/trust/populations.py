@@ -14,8 +14,12 @@ import functools
 import math
 
 import numpy as np
+from scipy import sparse
 
 import blowfish_fast as bf
+from blowfish_fast.errors import IntervalError
+from blowfish_fast.release.sampling.rates import PartOfBoth
+from blowfish_fast.release.sampling.sampled_release import Sampled
 
 CELLS = 200
 GROUPS = 50
@@ -148,6 +152,96 @@ def of_groups(measure, rng, seed):
     return (bounds[:, 0] > cell) | (bounds[:, 1] < cell + 1)
 
 
+def groups_of_strata(rng, seed):
+    """Draw two strata that differ much by unlike rates, and release their groups."""
+    north = 40 * np.random.default_rng(7).dirichlet(np.full(6, 2.0), GROUPS)
+    people = np.rint(100 * np.stack([north, north[:, ::-1] ** 1.5])).astype(int)
+    drawn = [
+        rng.multivariate_hypergeometric(row.reshape(-1), size).reshape(GROUPS, 6)
+        for row, size in zip(people, (9_000, 6_000), strict=True)
+    ]
+    region = bf.Domain.from_levels(["north", "south"], name="region")
+    groups = bf.Domain.from_levels(range(GROUPS), name="group")
+    values = bf.Domain.from_edges(range(7), name="value")
+    domain = bf.Domain.product(region, groups, values)
+    held = bf.policies.Blocks(domain, np.repeat([0, 1], 6 * GROUPS))
+    sizes = people.sum(axis=(1, 2)).tolist()
+    design = bf.sampling.Stratified(
+        "region", population=dict(zip(("north", "south"), sizes, strict=True))
+    )
+    release = released(np.stack(drawn), held, seed).sampled(design)
+    return release.group_by("group"), people.sum(axis=0)
+
+
+def of_groups_of_strata(measure, method, rng, seed):
+    """Ask for means, variances or medians of groups over two strata."""
+    asked, people = groups_of_strata(rng, seed)
+    parts, middles = people / people.sum(axis=1)[:, None], np.arange(6) + 0.5
+    means = parts @ middles
+    if measure == "median":
+        cell = (2 * people.cumsum(axis=1) < people.sum(axis=1)[:, None]).sum(axis=1)
+        answers = asked.quantile("value")
+        bounds = answers.intervals(of="population", method=method)
+        return (bounds[:, 0] > cell) | (bounds[:, 1] < cell + 1)
+    if measure == "mean":
+        answers, truth = asked.mean("value", middles), means
+    else:
+        answers = asked.variance("value", middles)
+        truth = parts @ middles**2 - means**2
+    return outside(answers.intervals(of="population", method=method), truth)
+
+
+RATED = 5
+"""Rates that are asked of one release."""
+
+
+def of_rates(rng, seed):
+    """Ask how many of a cell there are for each of another, neither a part of it."""
+    people = MANY[: 2 * RATED]
+    line = bf.Domain.from_levels(range(2 * RATED), name="cell")
+    counts = rng.multinomial(4_000, people / people.sum())
+    release = released(counts, bf.policies.AddRemove(line), seed)
+    asked = release.sampled(bf.sampling.Simple()).where
+    bounds = [
+        asked(cell=cell).ratio(asked(cell=RATED + cell)).interval()
+        for cell in range(RATED)
+    ]
+    return outside(np.array(bounds), people[:RATED] / people[RATED:])
+
+
+def of_many_rates(rng, seed):
+    """Ask the same of half of all cells and the others, by a normal law."""
+    release = released(by_chance(rng, MANY), bf.policies.AddRemove(LINE), seed)
+    source = Sampled(release.sampled(bf.sampling.Bernoulli(str(RATE))), 1 - BETA)
+    half, cells = CELLS // 2, sparse.csr_array(np.eye(CELLS))
+    part = PartOfBoth(source, cells[:half], cells[: half - 1 : -1]).bounds()
+    truth = MANY[:half] / MANY[: half - 1 : -1]
+    return outside(part, truth / (1 + truth))
+
+
+def of_raked(rng, seed):
+    """Ask for all four cells of a table with known margins, at once."""
+    people = np.array([[1_300, 1_700], [700, 1_300]])
+    sex = bf.Domain.from_levels(["F", "M"], name="sex")
+    region = bf.Domain.from_levels(["north", "south"], name="region")
+    margins = {
+        "sex": dict(zip("FM", people.sum(axis=1).tolist(), strict=True)),
+        "region": dict(
+            zip(["north", "south"], people.sum(axis=0).tolist(), strict=True)
+        ),
+    }
+    counts = rng.multivariate_hypergeometric(people.reshape(-1), 300).reshape(2, 2)
+    policy = bf.policies.Full(bf.Domain.product(sex, region))
+    release = released(counts, policy, seed).sampled(bf.sampling.Simple(5_000))
+    try:
+        raked = bf.sampling.rake(release, margins, confidence=1 - BETA)
+    except IntervalError:
+        # No table fits: what may happen with beta has happened.
+        return np.array([True])
+    bounds = np.stack([raked["population_low"], raked["population_high"]], axis=-1)
+    return np.array([outside(bounds, people.reshape(-1)).any()])
+
+
 def settings():
     """Return each setting by its name: from a generator and a seed to misses."""
     everybody, partial = int(PEOPLE.sum()), functools.partial
@@ -182,14 +276,30 @@ def settings():
             )
             for product in (10, 1_000, 100_000)
         },
+        "means of strata": partial(of_groups_of_strata, "mean", "normal"),
+        "medians of strata": partial(of_groups_of_strata, "median", "normal"),
+        "variances of strata": partial(of_groups_of_strata, "variance", "normal"),
+        "means of strata, whatever the law": partial(
+            of_groups_of_strata, "mean", "exact"
+        ),
+        "medians of strata, whatever the law": partial(
+            of_groups_of_strata, "median", "exact"
+        ),
+        "rates": of_rates,
+        "rates, sampling taken as normal": of_many_rates,
+        "raked counts, all cells at once": of_raked,
     }
 
 
 def asked_at_once(name):
     """Return how many answers a release of a setting has."""
-    if name.startswith(("means", "medians", "quantiles")):
+    if name.startswith(("means", "medians", "quantiles", "variances")):
         return GROUPS
-    return 5 if name.startswith("shares at") else CELLS
+    if name == "rates, sampling taken as normal":
+        return CELLS // 2
+    if name.startswith(("shares at", "rates")):
+        return RATED
+    return 1 if name.startswith("raked") else CELLS
 
 
 def population_misses(draws, names=None):

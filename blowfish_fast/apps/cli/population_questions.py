@@ -20,8 +20,8 @@ from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.sampling.numbers import count_parts, scaled_counts
 from blowfish_fast.release.sampling.sampled_release import (
     VarianceParts,
+    counted_exactly,
     equally_weighted,
-    has_exact,
     lays_out_before,
     sampled_sentence,
     stated_design,
@@ -166,7 +166,7 @@ def people_sentence(
         The sentence.
     """
     design = stated_design(release)
-    exact = asked.method != "normal" and has_exact(design, POPULATION_COUNT)
+    exact = counted_exactly(design, POPULATION_COUNT, asked.method)
     return sampled_sentence(design, exact, confidence)
 
 

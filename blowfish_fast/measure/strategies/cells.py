@@ -220,15 +220,12 @@ class Cells(PartTotals):
             squares = np.maximum(squares - mean * moments.total, 0.0)
             largest = np.maximum(moments.largest - mean, mean - moments.least)
         elif self.parts is not None and public_totals.any():
-            removed = self._explained_variance(form, public_totals)
-            squares = np.where(removed >= squares * (1 - 1e-12), 0.0, squares - removed)
-            # Within a part coefficients lose their mean, so that none is farther from 0
-            # than two of them are apart; nor can one exceed the root of all squares.
-            largest = np.minimum(moments.largest - moments.least, np.sqrt(squares))
-        spread = Spread.of_one_scale(squares, largest, width, variance)
-        if self.parts is not None and public_totals.any():
-            return spread._replace(width=np.full(squares.size, np.nan))
-        return spread
+            removed, largest = self._after_totals(form, public_totals)
+            silent = removed >= squares * (1 - 1e-12)
+            squares = np.where(silent, 0.0, squares - removed)
+            # No coefficient exceeds the root of all squares, but for rounding.
+            largest = np.where(silent, 0.0, np.minimum(largest, np.sqrt(squares)))
+        return Spread.of_one_scale(squares, largest, width, variance)
 
     def noise_tables(self, scales: Scales) -> tuple[float, float, bool]:
         """Return scale and variance of a cell, and whether the cells stand alone."""
@@ -258,10 +255,17 @@ class Cells(PartTotals):
         exact = equal_sum_half_widths(width, terms, miss, power)
         return np.where(plain, np.minimum(bound, exact), bound)
 
-    def _explained_variance(
+    def _after_totals(
         self, form: Fractions | Pieces, public_totals: BoolArray
-    ) -> FloatArray:
-        """Return, per query, what exact totals explain: sum of (part sum)^2 / size."""
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what exact totals explain of queries, and the most that they leave.
+
+        A total that is known takes the mean of its part off every coefficient:
+
+            row      3  1  0 | 5  5       parts of 3 and 2 cells
+            mean     4/3     | 5
+            left     5/3 -1/3 -4/3 | 0 0  explained 16/3 + 50, largest left 5/3
+        """
         from scipy import sparse
 
         assert self.parts is not None
@@ -271,14 +275,25 @@ class Cells(PartTotals):
                 "these queries cover more than 2^26 cells in all, too many to follow "
                 "through the parts of this policy; ask fewer at a time"
             )
-        share = np.where(public_totals, 1.0 / np.sqrt(self.part_sizes), 0.0)[self.parts]
-        parts = sparse.csr_array(
-            (share, (np.arange(self.cells), self.parts)),
-            shape=(self.cells, self.part_sizes.size),
+        listed = sparse.csr_array(queries, copy=True)
+        listed.sum_duplicates()
+        rows, many = listed.shape[0], self.part_sizes.size
+        each = np.repeat(np.arange(rows, dtype=np.int64), np.diff(listed.indptr))
+        # The parts that each query touches, one after another.
+        touched, back = np.unique(
+            each * many + self.parts[listed.indices], return_inverse=True
         )
-        sums = queries @ parts
-        explained: FloatArray = np.asarray(sums.multiply(sums).sum(axis=1)).reshape(-1)
-        return explained
+        row, part = touched // many, touched % many
+        sizes = self.part_sizes[part]
+        sums = np.bincount(back, weights=listed.data, minlength=touched.size)
+        means = np.where(public_totals[part], sums / sizes, 0.0)
+        explained = np.bincount(row, weights=means**2 * sizes, minlength=rows)
+        largest = np.zeros(rows)
+        np.maximum.at(largest, each, np.abs(listed.data - means[back]))
+        # Cells that a query leaves out stand at 0 beside the mean of their part.
+        partly = np.bincount(back, minlength=touched.size) < sizes
+        np.maximum.at(largest, row[partly], np.abs(means[partly]))
+        return explained, largest
 
     def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
         if self.parts is not None:

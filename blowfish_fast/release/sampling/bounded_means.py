@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.release.query_grid import SparseRows, without_zeros
 
@@ -52,31 +51,13 @@ def means_by_bounds(
     ndarray of float64, shape (groups, 2)
         The intervals.
 
-    Raises
-    ------
-    IntervalError
-        If records were not drawn independently, or their number is not public.
+    See Also
+    --------
+    drawn_independently : Where it holds.
     """
     source = Sampled(release, confidence)
-    design, domain = source.design, release.domain
-    if not isinstance(design, Simple) or not (
-        design.replacement or design.population is None
-    ):
-        raise IntervalError(
-            "means are bounded without a normal law where records were drawn "
-            "independently, each from the same people",
-            received=design.describe(),
-            way_out='Ask method="normal", or state a sample with replacement or of a '
-            "superpopulation if it was one",
-        )
-    drawn, _, public = source.sizes(SparseRows(domain, under), source.miss)
-    if not public:
-        raise IntervalError(
-            "means are bounded without a normal law where the numbers of records are "
-            "public, and they carry noise here",
-            way_out='Ask method="normal", or release under a policy without "absent" '
-            "that holds the groups",
-        )
+    domain = release.domain
+    drawn, _, _ = source.sizes(SparseRows(domain, under), source.miss)
     each = source.miss / 2.0
     least, most = (np.broadcast_to(end, drawn.shape).astype(float) for end in limits)
     number = np.maximum(drawn, 2.0)
@@ -94,6 +75,31 @@ def means_by_bounds(
         end = np.clip((answers + sign * noise) / number + sign * off, least, most)
         ends.append(np.where(drawn < 2.0, limits[side], end))
     return np.stack(ends, axis=-1)
+
+
+def drawn_independently(release: Any, under: Any) -> bool:
+    """Return whether records were drawn independently, and their number is public.
+
+    Parameters
+    ----------
+    release : HistogramRelease
+        A release with a design.
+    under : scipy sparse array, shape (groups, cells)
+        1 in the cells of each group.
+
+    Returns
+    -------
+    bool
+        Whether Lemma PN12 bounds means of these groups. Others are bounded by PN16.
+    """
+    source = Sampled(release, 0.95)
+    design = source.design
+    if not isinstance(design, Simple) or not (
+        design.replacement or design.population is None
+    ):
+        return False
+    _, _, public = source.sizes(SparseRows(release.domain, under), source.miss)
+    return public
 
 
 def _variance_from_above(

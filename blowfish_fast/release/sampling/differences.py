@@ -29,7 +29,7 @@ from blowfish_fast.release.query_grid import Grid, SparseRows, ValueRows, withou
 
 from .designs import Bernoulli, Simple, Stratified
 from .grids import GridMeans
-from .numbers import Strata, refuse_superpopulation, strata_of
+from .numbers import refuse_superpopulation
 from .ratios import Ratio
 from .sampled_release import (
     SIDE_SHARE,
@@ -38,6 +38,7 @@ from .sampled_release import (
     as_sparse,
     whole_rows_of,
 )
+from .strata import Strata, strata_of
 
 Compared = Literal["share", "mean", "count"]
 """What is compared: shares of everybody, means of an attribute, numbers of people."""
@@ -265,15 +266,6 @@ def _side(
         ratio = GridMeans(grid, axis, values).middle()
         centre = float(values.centre[0])
     estimate, size = ratio.estimate, max(float(ratio.sizes[0]), 1.0)
-    if isinstance(source.design, Stratified):
-        each = strata_of(source).weights[None, :]
-        total, size = (
-            float(source.answers(SparseRows(grid.domain, as_sparse(rows)))[0])
-            for rows in (ratio.values.multiply(each), ratio.inside.multiply(each))
-        )
-        size = max(size, 1.0)
-        low, high = (float(end[0]) for end in ratio.limits)
-        estimate = np.array([min(max(total / size, low), high)])
     rows = ratio.values - as_sparse(ratio.inside.multiply(estimate[:, None]))
     number = people * float(estimate[0]) + centre
     return Side(source, number, as_sparse(rows * (people / size)))
@@ -333,13 +325,19 @@ def from_means(source: Sampled, row: FloatArray, strata: Strata) -> FloatArray:
     Raises
     ------
     IntervalError
-        If nobody was drawn of a stratum that has values.
+        If nobody, or a single person, was drawn of a stratum that has values.
     """
     domain, many = source.release.domain, strata.people.size
     inside = strata.labels[None, :] == np.arange(many)[:, None]
     if (np.any(inside * row != 0.0, axis=1) & (strata.drawn == 0.0)).any():
         raise IntervalError(
             "nobody was drawn of a stratum, so nothing is known of it",
+            way_out="Compare the other strata",
+        )
+    if (np.any(inside * row != 0.0, axis=1) & strata.unknown).any():
+        raise IntervalError(
+            "a single record was drawn of a stratum, which says nothing of how far it "
+            "varies",
             way_out="Compare the other strata",
         )
     sums = source.answers(SparseRows(domain, as_sparse(inside * row)))

@@ -15,7 +15,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.release.query_grid import Grid, ValueRows, product_rows
 
-from .bounded_means import means_by_bounds
+from .bounded_means import drawn_independently, means_by_bounds
 from .designs import Stratified
 from .numbers import count_parts, population_counts, scaled_counts
 from .ratios import Ratio, VarianceRows, population_means
@@ -23,8 +23,6 @@ from .sampled_release import (
     Method,
     Sampled,
     check_method,
-    refuse_exact,
-    stratified_refusal,
     whole_rows_of,
 )
 
@@ -76,9 +74,8 @@ def grid_share_parts(part: Grid, whole: Grid) -> tuple[FloatArray, FloatArray]:
     """
     rows, base = whole_rows_of(part), whole_rows_of(whole)
     source = Sampled(part.release, 0.95)
-    if isinstance(source.design, Stratified):
-        if base.nnz < source.release.domain.size:
-            raise stratified_refusal("shares of a part")
+    everything = base.nnz == source.release.domain.size
+    if isinstance(source.design, Stratified) and everything:
         drawn, noise = grid_count_parts(part)
         everybody = float(source.design.everybody) ** 2
         return drawn / everybody, noise / everybody
@@ -103,7 +100,8 @@ def share_estimates(part: Grid, whole: Grid) -> FloatArray:
     """
     rows, base = whole_rows_of(part), whole_rows_of(whole)
     source = Sampled(part.release, 0.95)
-    if isinstance(source.design, Stratified):
+    everything = base.nnz == source.release.domain.size
+    if isinstance(source.design, Stratified) and everything:
         people = scaled_counts(part.release, part.count().workload)
         return np.minimum(people / source.design.everybody, 1.0)
     bases = base[np.zeros(rows.shape[0], dtype=np.int64)]
@@ -148,7 +146,8 @@ class GridMeans:
         confidence : float
             Over the draw of the sample and the noise.
         method : {"exact", "normal"} or None
-            "exact" holds whatever the law of the values, and is wider.
+            "exact" holds whatever the law of the values, and is wider: Lemmas PN12
+            and PN16.
 
         Returns
         -------
@@ -156,18 +155,17 @@ class GridMeans:
             The intervals.
         """
         check_method(method)
-        if method == "exact":
-            under, release = whole_rows_of(self.grid), self.grid.release
-            asked = (self._moments(1), under, self._reach(), release, confidence)
-            around = means_by_bounds(*asked)
-        else:
-            around = self._about_centre(1, self._reach(), confidence)
+        around = self._about_centre(1, self._reach(), confidence, method)
         return around + self.grid.along(self.axis, self.values.centre)[:, None]
 
-    def _about_centre(self, power: int, limits: Any, confidence: float) -> FloatArray:
-        under = whole_rows_of(self.grid)
-        rows, release = self._moments(power), self.grid.release
-        return population_means(rows, under, limits, release, confidence)
+    def _about_centre(
+        self, power: int, limits: Any, confidence: float, method: Method | None
+    ) -> FloatArray:
+        under, release = whole_rows_of(self.grid), self.grid.release
+        asked = (self._moments(power), under, limits, release, confidence)
+        if method == "exact" and drawn_independently(release, under):
+            return means_by_bounds(*asked)
+        return population_means(*asked, method)
 
     def variances(self, confidence: float, method: Method | None) -> FloatArray:
         """Return intervals of E[x^2] - E[x]^2 in the population, from both means.
@@ -177,19 +175,20 @@ class GridMeans:
         confidence : float
             Over the draw of the sample and the noise.
         method : {"exact", "normal"} or None
-            "exact" is refused.
+            "exact" holds whatever the law of the values, and is wider.
 
         Returns
         -------
         ndarray of float64, shape (groups, 2)
             The intervals.
         """
-        refuse_exact(method, "a variance")
+        check_method(method)
         shared = 1.0 - (1.0 - confidence) / 2
         least, most = self._reach()
         farthest = np.maximum(np.abs(least), np.abs(most)) ** 2
-        first = self._about_centre(1, (least, most), shared)
-        second = self._about_centre(2, (np.zeros(least.size), farthest), shared)
+        squared = (np.zeros(least.size), farthest)
+        first = self._about_centre(1, (least, most), shared, method)
+        second = self._about_centre(2, squared, shared, method)
         return VarianceRows(first, second, ((most - least) / 2) ** 2).bounds()
 
     def deviations(self, confidence: float, method: Method | None) -> FloatArray:
@@ -200,7 +199,7 @@ class GridMeans:
         confidence : float
             Over the draw of the sample and the noise.
         method : {"exact", "normal"} or None
-            "exact" is refused.
+            As for `variances`.
 
         Returns
         -------

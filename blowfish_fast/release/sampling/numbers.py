@@ -4,20 +4,20 @@ design        exact                        normal
 Simple        hypergeometric, binomial     share of everybody, times everybody
 Bernoulli     binomial in the number       variance (1 - rate) / rate times it
 Poisson       Poisson                      variance of the mean itself
-Stratified                                 strata added up (Lemma PN7)
-Weighted                                   weights added up (Lemmas PN9, PN11)
+Stratified    bounds (Lemma PN16)          strata added up (Lemma PN7)
+Weighted      bounds (Lemma PN16)          weights added up (Lemmas PN9, PN11)
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.measure.total_error import (
     Binomial,
@@ -43,6 +43,7 @@ from .designs import (
     Stratified,
     Weighted,
 )
+from .drawn_sums import drawn_sums
 from .ratios import (
     Ratio,
     farthest,
@@ -57,6 +58,7 @@ from .sampled_release import (
     check_method,
     refuse_exact,
 )
+from .strata import strata_of
 from .trimming import trimmed_counts
 
 MOST_LISTED = 2**21
@@ -218,70 +220,6 @@ def _normal_counts(source: Sampled, workload: Workload) -> FloatArray:
     return np.stack([low, farthest(room, centre, top)], axis=-1)
 
 
-class Strata(NamedTuple):
-    """Strata of a sample: what a record of each cell stands for, and the sizes.
-
-    Attributes
-    ----------
-    labels : ndarray of int64, shape (cells,)
-        The stratum of each cell.
-    people : ndarray of float64, shape (strata,)
-        How many people each has.
-    drawn : ndarray of float64, shape (strata,)
-        How many of them were drawn.
-    """
-
-    labels: IntArray
-    people: FloatArray
-    drawn: FloatArray
-
-    @property
-    def weights(self) -> FloatArray:
-        """What a record of each cell stands for."""
-        each: FloatArray = self.people / np.maximum(self.drawn, 1.0)
-        return each[self.labels]
-
-    @property
-    def variances(self) -> FloatArray:
-        """What the square of a record's value, from its stratum's mean, varies by."""
-        left = (self.people - self.drawn) / np.maximum(self.people - 1.0, 1.0)
-        each: FloatArray = (self.people / np.maximum(self.drawn, 1.0)) ** 2 * left
-        return each[self.labels]
-
-
-def strata_of(source: Sampled) -> Strata:
-    """Return the strata; refuse those whose sizes in the sample are not public.
-
-    Raises `IntervalError` where sizes carry noise, `InputError` where a stratum has
-    more records than people.
-    """
-    from scipy import sparse
-
-    design, domain = source.design, source.release.domain
-    axis = domain.axis(design.attribute)
-    shape = [1] * domain.ndim
-    shape[axis] = -1
-    numbers = np.arange(domain.shape[axis]).reshape(shape)
-    labels = np.broadcast_to(numbers, domain.shape).reshape(-1)
-    ones = np.ones(domain.size)
-    rows = sparse.csr_array((ones, (labels, np.arange(domain.size))))
-    drawn, _, public = source.sizes(SparseRows(domain, rows), source.miss)
-    if not public:
-        raise IntervalError(
-            "sizes of strata in the sample must be public, and carry noise here",
-            way_out=f"Release under a policy that holds {design.attribute}: "
-            "bf.policies.Blocks with a block for each stratum",
-        )
-    levels = domain.attributes[axis].levels
-    people = np.array([float(design.population[level]) for level in levels])
-    if (drawn > people).any():
-        raise InputError(
-            "more records were drawn of a stratum than it has people",
-            way_out="State the population that they were drawn from",
-        )
-    return Strata(labels, people, drawn)
-
-
 def stratified_counts(
     source: Sampled, workload: Workload, method: Method | None
 ) -> FloatArray:
@@ -294,7 +232,7 @@ def stratified_counts(
     workload : Workload
         Counts of whole cells.
     method : {"exact", "normal"} or None
-        "exact" is refused.
+        "exact" holds whatever the shares of the strata: Lemma PN16.
 
     Returns
     -------
@@ -308,7 +246,9 @@ def stratified_counts(
     """
     from scipy import sparse
 
-    refuse_exact(method, "a stratified sample")
+    if method == "exact":
+        top = float(source.design.everybody)
+        return np.minimum(_bounded_counts(source, cell_rows(workload)), top)
     strata, domain = strata_of(source), source.release.domain
     many, rows = strata.people.size, cell_rows(workload)
     taken = SIDE_SHARE * source.miss
@@ -331,6 +271,8 @@ def stratified_counts(
         worst = np.where(
             (ends[0] <= 0.5) & (ends[1] >= 0.5), 0.25, (ends * (1 - ends)).max(axis=0)
         )
+        # In a sample of few records shares vary less than in its stratum.
+        worst = np.minimum(worst * drawn / max(drawn - 1.0, 1e-9), 0.25)
         touched = np.diff(inside.indptr) > 0
         scale = strata.people[stratum] ** 2 * left_over[stratum] / drawn
         variance += np.where(touched, scale * worst, 0.0)
@@ -346,9 +288,11 @@ def _weighted_counts(
     source: Sampled, workload: Workload, method: Method | None
 ) -> FloatArray:
     """Return intervals of numbers of people of a weighted sample: Lemma PN9."""
-    refuse_exact(method, "counts of a weighted sample")
     if source.design.trimmed:
+        refuse_exact(method, "counts of trimmed weights")
         return trimmed_counts(source, cell_rows(workload))
+    if method == "exact":
+        return _bounded_counts(source, cell_rows(workload))
     rows, domain = cell_rows(workload), source.release.domain
     weight, variances = source.weights
     asked = SparseRows(domain, without_zeros(rows.multiply(weight[None, :])))
@@ -358,6 +302,16 @@ def _weighted_counts(
     variance = np.maximum(source.answers(squared) + above, 0.0)
     half = sampling_half_widths(source.spread(asked), variance, source.miss - taken)
     centre = source.answers(asked)
+    return np.maximum(np.stack([centre - half, centre + half], axis=-1), 0.0)
+
+
+def _bounded_counts(source: Sampled, rows: Any) -> FloatArray:
+    """Return intervals of numbers of people whatever their shares: Lemma PN16."""
+    sums = drawn_sums(source)
+    weighted = without_zeros(rows.multiply(sums.weights[None, :]))
+    asked = SparseRows(source.release.domain, weighted)
+    source.demand_noise_alone(asked)
+    centre, half = source.answers(asked), sums.half_widths(rows)
     return np.maximum(np.stack([centre - half, centre + half], axis=-1), 0.0)
 
 

@@ -25,24 +25,20 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.total_error import sampling_half_widths
-from blowfish_fast.release.query_grid import Grid, SparseRows, without_zeros
+from blowfish_fast.release.query_grid import Grid, SparseRows
 
 from .designs import Bernoulli, Stratified, Weighted
-from .differences import Difference, Side, difference_of, from_means
-from .numbers import exact_counts, strata_of
+from .differences import Difference, Side, difference_of
+from .numbers import exact_counts
 from .ratios import Ratio
 from .sampled_release import (
-    SIDE_SHARE,
     Method,
     Sampled,
     VarianceParts,
     as_sparse,
     check_method,
-    refuse_exact,
     sampled_sentence,
     whole_rows_of,
 )
@@ -64,51 +60,6 @@ class PartOfBoth(Ratio):
 
     def __init__(self, source: Sampled, above: Any, below: Any) -> None:
         super().__init__(source, above, as_sparse(above + below), (0.0, 1.0))
-        if not isinstance(source.design, Stratified):
-            return
-        each = strata_of(source).weights[None, :]
-        self.over = as_sparse(self.values.multiply(each))
-        self.under = as_sparse(self.inside.multiply(each))
-        self.sums, self.sizes = (
-            source.answers(SparseRows(self.cells, rows))
-            for rows in (self.over, self.under)
-        )
-
-    def squares(self, tried: FloatArray, miss: float) -> FloatArray:
-        """Return the variance of the sampling; of strata from their own means.
-
-        Parameters
-        ----------
-        tried : ndarray of float64, shape (1,)
-            The u that is tried.
-        miss : float
-            0 for the estimate itself.
-
-        Returns
-        -------
-        ndarray of float64, shape (1,)
-            The variance.
-        """
-        if not isinstance(self.source.design, Stratified):
-            return super().squares(tried, miss)
-        rows = self.values - as_sparse(self.inside.multiply(tried[:, None]))
-        strata = strata_of(self.source)
-        centred = as_sparse(from_means(self.source, rows.toarray(), strata))
-        squared = centred.multiply(centred).multiply(strata.variances[None, :])
-        return self._answered(without_zeros(squared), miss)
-
-    def bounds(self, sides: tuple[int, ...] = (0, 1)) -> FloatArray:
-        """Return the ends of all u that are kept."""
-        if not isinstance(self.source.design, Stratified):
-            return super().bounds(sides)
-        taken = SIDE_SHARE * self.source.miss
-        left = self.source.miss - taken
-        return self._solve(
-            lambda tried: sampling_half_widths(
-                self.law(tried), self.squares(tried, 2.0 * taken), left
-            ),
-            sides,
-        )
 
 
 class Rate(float):
@@ -186,7 +137,10 @@ class Rate(float):
         """Return the interval by the laws of both numbers: Lemmas PN8 and PN13."""
         source = Sampled(self._release, confidence)
         if isinstance(source.design, Stratified | Weighted):
-            refuse_exact("exact", "a rate of a stratified or weighted sample")
+            low, high = (
+                _rate_of(float(end)) for end in self._ratio(confidence).bounded()[0]
+            )
+            return low, high
         if self._is_part:
             low, high = population_shares(
                 self._above, self._below, confidence, "exact"

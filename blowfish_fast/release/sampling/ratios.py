@@ -21,7 +21,6 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.measure.noise import Spread
-from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.measure.total_error import (
     sampling_half_widths,
 )
@@ -30,14 +29,12 @@ from blowfish_fast.release.query_grid import (
     without_zeros,
 )
 
-from .designs import (
-    Stratified,
-)
+from .drawn_sums import drawn_sums
 from .sampled_release import (
     SIDE_SHARE,
+    Method,
     Sampled,
     as_sparse,
-    stratified_refusal,
 )
 
 LOOKED_AT = 4
@@ -65,7 +62,8 @@ class Ratio:
 
     def __init__(self, source: Sampled, over: Any, under: Any, limits: Any) -> None:
         self.source, self.cells = source, source.release.domain
-        weights, _ = source.weights
+        self.drawn = drawn_sums(source)
+        weights = self.drawn.weights
         self.values, self.inside = over, under
         self.over = as_sparse(over.multiply(weights[None, :]))
         self.under = as_sparse(under.multiply(weights[None, :]))
@@ -90,9 +88,6 @@ class Ratio:
     def law(self, tried: FloatArray) -> Spread:
         """Return the law of the noise in the sums of "value - mu"."""
         rows = self.over - as_sparse(self.under.multiply(tried[:, None]))
-        return self._spread(rows)
-
-    def _spread(self, rows: Any) -> Spread:
         asked = SparseRows(self.cells, without_zeros(rows))
         law: Spread = self.source.release._spread(asked)
         return law
@@ -112,17 +107,26 @@ class Ratio:
         ndarray of float64, shape (groups,)
             The variances.
         """
-        rows = self.values - as_sparse(self.inside.multiply(tried[:, None]))
-        squared = without_zeros(rows.multiply(rows).multiply(self.source.weights[1]))
-        return self._answered(squared, miss)
+        return self.drawn.variance(self._residuals(tried), miss)
 
-    def _answered(self, squared: Any, miss: float) -> FloatArray:
-        """Return variances that are linear answers, from above if there is a miss."""
-        asked = SparseRows(self.cells, squared)
-        answers = self.source.answers(asked)
-        if miss > 0.0:
-            answers = answers + noise_half_widths(self._spread(squared), miss)
-        return np.maximum(answers, 0.0)
+    def bounded_halves(self, tried: FloatArray) -> FloatArray:
+        """Return half-widths of the sums that hold whatever the law of the values.
+
+        Parameters
+        ----------
+        tried : ndarray of float64, shape (groups,)
+            The mu that is tried in each group.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups,)
+            The half-widths: Lemma PN16.
+        """
+        return self.drawn.half_widths(self._residuals(tried))
+
+    def _residuals(self, tried: FloatArray) -> Any:
+        """Return "value - mu" of a record of each cell, 0 outside of the group."""
+        return self.values - as_sparse(self.inside.multiply(tried[:, None]))
 
     def bounds(self, sides: tuple[int, ...] = (0, 1)) -> FloatArray:
         """Return the ends of all mu that are kept, the variance read off the sample."""
@@ -137,6 +141,10 @@ class Ratio:
             ),
             sides,
         )
+
+    def bounded(self, sides: tuple[int, ...] = (0, 1)) -> FloatArray:
+        """Return the ends of all mu that no law of the values excludes: PN16."""
+        return self._solve(self.bounded_halves, sides)
 
     def share_bounds(self) -> FloatArray:
         """Return the same of shares p, whose variance is p (1 - p): Wilson's way."""
@@ -224,7 +232,12 @@ def farthest(
 
 
 def population_means(
-    rows: tuple[Any, Any], under: Any, limits: Any, release: Any, confidence: float
+    rows: tuple[Any, Any],
+    under: Any,
+    limits: Any,
+    release: Any,
+    confidence: float,
+    method: Method | None = None,
 ) -> FloatArray:
     """Return intervals of a mean in the population; sampling is taken as normal.
 
@@ -240,6 +253,8 @@ def population_means(
         A release with a design.
     confidence : float
         Over the draw of the sample and the noise.
+    method : {"exact", "normal"} or None
+        "exact" holds whatever the law of the values: Lemma PN16.
 
     Returns
     -------
@@ -247,12 +262,11 @@ def population_means(
         The intervals.
     """
     source = Sampled(release, confidence)
-    if isinstance(source.design, Stratified):
-        raise stratified_refusal("means")
-    ends = [
-        Ratio(source, over, under, limits).bounds((side,))
-        for side, over in enumerate(rows)
-    ]
+    ends = []
+    for side, over in enumerate(rows):
+        ratio = Ratio(source, over, under, limits)
+        exact = method == "exact"
+        ends.append(ratio.bounded((side,)) if exact else ratio.bounds((side,)))
     return np.concatenate(ends, axis=1)
 
 

@@ -377,6 +377,26 @@ def has_exact(design: SamplingDesign, measure: str) -> bool:
     return measure in by_their_law
 
 
+def counted_exactly(design: SamplingDesign, measure: str, method: str | None) -> bool:
+    """Return whether intervals hold without a normal law, for their sentence.
+
+    Parameters
+    ----------
+    design : SamplingDesign
+        How the records were drawn.
+    measure : str
+        What is asked, such as "mean".
+    method : {"exact", "normal"} or None
+        How the sampling is counted; None for what is usual.
+
+    Returns
+    -------
+    bool
+        Whether they do.
+    """
+    return has_exact(design, measure) if method is None else method == "exact"
+
+
 def equally_weighted(design: SamplingDesign | None) -> bool:
     """Return whether every record stands for as many people as any other."""
     return not isinstance(design, Stratified | Weighted)
@@ -415,15 +435,6 @@ def refuse_exact(method: Method | None, what: str) -> None:
         raise IntervalError(
             f"no exact law is known for {what}", way_out='Ask method="normal"'
         )
-
-
-def stratified_refusal(what: str) -> IntervalError:
-    """Return the refusal of what is not known of a stratified sample."""
-    return IntervalError(
-        f"{what} of a stratified sample are not known here",
-        way_out="Ask counts and shares of everybody, or a release of one stratum with "
-        "bf.sampling.Simple",
-    )
 
 
 def whole_rows_of(grid: Grid) -> Any:

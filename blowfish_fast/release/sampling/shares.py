@@ -48,8 +48,6 @@ from .sampled_release import (
     Method,
     Sampled,
     check_method,
-    refuse_exact,
-    stratified_refusal,
     whole_rows_of,
 )
 
@@ -80,16 +78,14 @@ def population_shares(
     rows, base = (whole_rows_of(grid) for grid in (part, whole))
     everything = base.nnz == source.release.domain.size
     design, cells = source.design, source.release.domain
-    if isinstance(design, Stratified):
-        if not everything:
-            raise stratified_refusal("shares of a part")
+    if isinstance(design, Stratified) and everything:
         counts = SparseRows(cells, rows)
         everybody = float(design.everybody)
         return np.asarray(stratified_counts(source, counts, method) / everybody)
     bases = base[np.zeros(rows.shape[0], dtype=np.int64)]
-    if isinstance(design, Weighted):
-        refuse_exact(method, "shares of a weighted sample")
-        return Ratio(source, rows, bases, (0.0, 1.0)).bounds()
+    if isinstance(design, Stratified | Weighted):
+        ratio = Ratio(source, rows, bases, (0.0, 1.0))
+        return ratio.bounded() if method == "exact" else ratio.bounds()
     if method == "normal":
         return Ratio(source, rows, bases, (0.0, 1.0)).share_bounds()
     counts = SparseRows(cells, rows)
@@ -217,23 +213,17 @@ def quantile_tests(
     check_method(method)
     source = Sampled(release, confidence)
     design, cells = source.design, release.domain
-    if isinstance(design, Stratified):
-        raise stratified_refusal("quantiles")
     drawn_away = isinstance(design, Simple) and not (
         design.replacement or design.population is None
     )
     everything = bool((np.diff(bases.indptr) == cells.size).all())
-    unknown = isinstance(design, Bernoulli | Weighted) or (
+    unknown = isinstance(design, Bernoulli | Stratified | Weighted) or (
         drawn_away and not everything
     )
     if unknown or method == "normal":
-        if method == "exact":
-            raise IntervalError(
-                "the exact law of this quantile needs a number of people that nobody "
-                "stated",
-                way_out='Ask method="normal"',
-            )
-        return _normal_tests(source, prefixes, bases, part)
+        # No law is known without a number of people that nobody stated; bounds are.
+        bounded = method == "exact"
+        return _tests_of_sums(source, (prefixes, bases), part, bounded=bounded)
     taken = SIDE_SHARE * source.miss
     if drawn_away:
         least, most, public = source.total
@@ -256,23 +246,30 @@ def quantile_tests(
     return QuantileTests(np.asarray(low), np.asarray(high))
 
 
-def _normal_tests(
-    source: Sampled, prefixes: Any, bases: Any, part: float
+def _tests_of_sums(
+    source: Sampled, rows: tuple[Any, Any], part: float, *, bounded: bool
 ) -> QuantileTests:
+    """Test surpluses: by a normal law, or whatever the law (PN6, PN15, PN16)."""
+    prefixes, bases = rows
     ratio = Ratio(source, prefixes, bases, (0.0, 1.0))
     tried = np.full(prefixes.shape[0], part)
-    taken = SIDE_SHARE * source.miss
-    left = source.miss - taken - ratio._size_share()
-    if isinstance(source.design, Weighted):
-        variance = ratio.squares(tried, 2.0 * taken)
-    else:
-        asked = SparseRows(source.release.domain, bases)
-        _, most, _ = source.sizes(asked, taken)
-        variance = source.factor * most * part * (1.0 - part)
-    half = sampling_half_widths(ratio.law(tried), variance, left)
+    half = ratio.bounded_halves(tried) if bounded else _normal_halves(ratio, tried)
     surplus = ratio.sums - part * ratio.sizes
     slack = 1e-9 * (1.0 + np.abs(surplus) + half)
     return QuantileTests(surplus + half < -slack, surplus - half > slack)
+
+
+def _normal_halves(ratio: Ratio, tried: FloatArray) -> FloatArray:
+    """Return half-widths of surpluses at the parts that are tried."""
+    source, taken = ratio.source, SIDE_SHARE * ratio.source.miss
+    left = source.miss - taken - ratio._size_share()
+    if isinstance(source.design, Stratified | Weighted):
+        variance = ratio.squares(tried, 2.0 * taken)
+    else:
+        asked = SparseRows(source.release.domain, ratio.inside)
+        _, most, _ = source.sizes(asked, taken)
+        variance = source.factor * most * tried * (1.0 - tried)
+    return sampling_half_widths(ratio.law(tried), variance, left)
 
 
 def tested_cells(tests: QuantileTests, many: int) -> tuple[IntArray, IntArray]:

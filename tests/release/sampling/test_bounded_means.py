@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.errors import InputError
 from blowfish_fast.release.sampling import bounded_means
 
 RARE = np.array([0.98, *np.zeros(48), 0.02])
@@ -92,17 +92,34 @@ def test_an_empty_group_may_be_anything():
 
 
 @pytest.mark.parametrize(
-    ("design", "policy", "why"),
+    ("design", "policy"),
     [
-        (bf.sampling.Simple(9_000), bf.policies.Full, "drawn independently"),
-        (bf.sampling.Bernoulli("0.1"), bf.policies.Full, "drawn independently"),
-        (bf.sampling.Simple(), bf.policies.AddRemove, "carry noise"),
+        (bf.sampling.Simple(9_000), bf.policies.Full),
+        (bf.sampling.Simple(9_000), bf.policies.AddRemove),
+        (bf.sampling.Bernoulli("0.1"), bf.policies.Full),
+        (bf.sampling.Poisson(), bf.policies.AddRemove),
+        (bf.sampling.Simple(), bf.policies.AddRemove),
     ],
 )
-def test_where_it_is_not_proved_it_is_refused(design, policy, why):
+def test_draws_that_depend_and_private_numbers_have_bounds_of_their_own(design, policy):
     release = bf.Laplace(policy(LEVELS), epsilon=1).release(np.full(50, 40), rng=1)
     mean = release.sampled(design).where().mean("value", VALUES)
-    with pytest.raises(IntervalError, match=why):
-        mean.interval(of="population", method="exact")
+    exact, normal = (
+        mean.interval(of="population", method=method) for method in ("exact", "normal")
+    )
+    assert 0.0 < exact[0] < normal[0] < 24.5 < normal[1] < exact[1] < 49.0
     with pytest.raises(InputError, match="method must be"):
         mean.interval(of="population", method="bounded")
+
+
+def test_nearly_everybody_drawn_leaves_little_to_be_bounded():
+    release = bf.Laplace(bf.policies.Full(LEVELS), epsilon=50).release(
+        np.full(50, 40), rng=1
+    )
+    widths = []
+    for people in (2_010, 4_000, 90_000):
+        mean = release.sampled(bf.sampling.Simple(people)).where().mean("value", VALUES)
+        low, high = mean.interval(of="population", method="exact")
+        widths.append(high - low)
+    assert widths[0] < 0.3 * widths[1]
+    assert widths[1] == pytest.approx(widths[2])

@@ -35,7 +35,7 @@ from blowfish_fast.release.sampling.sampled_release import (
     Sampled,
     VarianceParts,
     cell_rows,
-    has_exact,
+    counted_exactly,
     sampled_sentence,
 )
 from blowfish_fast.release.sampling.shares import shares_of_declared
@@ -123,7 +123,7 @@ def population_answer(
     shape = plan.layout.asked_shape
     if values.size == math.prod(shape):
         values, bounds = values.reshape(shape), bounds.reshape(*shape, 2)
-    exact = method != "normal" and has_exact(design, numbers.measure)
+    exact = counted_exactly(design, numbers.measure, method)
     of_population: dict[str, Any] = {
         "values": values,
         "intervals": bounds,
