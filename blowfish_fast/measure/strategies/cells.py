@@ -287,13 +287,14 @@ class Cells(PartTotals):
         sizes = self.part_sizes[part]
         sums = np.bincount(back, weights=listed.data, minlength=touched.size)
         means = np.where(public_totals[part], sums / sizes, 0.0)
-        explained = np.bincount(row, weights=means**2 * sizes, minlength=rows)
+        each_part: FloatArray = means**2 * sizes
+        explained = np.bincount(row, weights=each_part, minlength=rows)
         largest = np.zeros(rows)
         np.maximum.at(largest, each, np.abs(listed.data - means[back]))
         # Cells that a query leaves out stand at 0 beside the mean of their part.
         partly = np.bincount(back, minlength=touched.size) < sizes
         np.maximum.at(largest, row[partly], np.abs(means[partly]))
-        return explained, largest
+        return explained.astype(np.float64), largest
 
     def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
         if self.parts is not None:

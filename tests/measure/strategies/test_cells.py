@@ -201,8 +201,7 @@ def test_too_many_cells_under_known_totals_are_refused(monkeypatch):
         strategy.spread(form, scales)
 
 
-def test_where_one_total_is_known_no_single_draw_is_named(generator):
-    """Its cells share what is known, so no one scale tells the law of a query."""
+def test_where_one_total_is_known_its_mean_is_taken_off_its_cells_alone(generator):
     policy = Graph(Domain(6), [[0, 1], [1, 2], [3, 4], [4, 5], [5, -1]])
     strategy = Cells.under(policy)
     scales = strategy.scales(policy, Fraction(1))
@@ -212,4 +211,5 @@ def test_where_one_total_is_known_no_single_draw_is_named(generator):
     found = strategy.spread(form, scales)
     wanted = dense_spread(strategy, scales, form, 6)
     np.testing.assert_allclose(found.variance, wanted.variance, rtol=1e-9, atol=1e-9)
-    assert np.isnan(found.width).all()
+    np.testing.assert_allclose(found.largest, wanted.largest, rtol=1e-9, atol=1e-9)
+    assert (found.width == scales.least).all()

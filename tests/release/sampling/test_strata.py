@@ -2,7 +2,8 @@
 
 Two strata that differ much are drawn by unlike rates, so that the mean of the records
 is no estimate of that of the population, and a variance from one common mean would be
-far too wide.
+far too wide. Sums over samples (`release.sampling.drawn_sums`) are asked as people ask
+them.
 """
 
 from __future__ import annotations
