@@ -272,7 +272,7 @@ class StratifiedSums(DrawnSums):
         return np.asarray(np.maximum(seen + noise_half_widths(law, miss), 0.0))
 
 
-def drawn_sums(source: Sampled) -> DrawnSums:
+def sums_of(source: Sampled) -> DrawnSums:
     """Return the sums of a release with a design.
 
     Parameters

@@ -43,7 +43,7 @@ from .designs import (
     Stratified,
     Weighted,
 )
-from .drawn_sums import drawn_sums
+from .drawn_sums import sums_of
 from .ratios import (
     Ratio,
     farthest,
@@ -307,7 +307,7 @@ def _weighted_counts(
 
 def _bounded_counts(source: Sampled, rows: Any) -> FloatArray:
     """Return intervals of numbers of people whatever their shares: Lemma PN16."""
-    sums = drawn_sums(source)
+    sums = sums_of(source)
     weighted = without_zeros(rows.multiply(sums.weights[None, :]))
     asked = SparseRows(source.release.domain, weighted)
     source.demand_noise_alone(asked)

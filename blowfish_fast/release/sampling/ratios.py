@@ -29,7 +29,7 @@ from blowfish_fast.release.query_grid import (
     without_zeros,
 )
 
-from .drawn_sums import drawn_sums
+from .drawn_sums import sums_of
 from .sampled_release import (
     SIDE_SHARE,
     Method,
@@ -62,7 +62,7 @@ class Ratio:
 
     def __init__(self, source: Sampled, over: Any, under: Any, limits: Any) -> None:
         self.source, self.cells = source, source.release.domain
-        self.drawn = drawn_sums(source)
+        self.drawn = sums_of(source)
         weights = self.drawn.weights
         self.values, self.inside = over, under
         self.over = as_sparse(over.multiply(weights[None, :]))

@@ -15,7 +15,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import IntervalError
-from blowfish_fast.release.sampling import drawn_sums
+from blowfish_fast.release.sampling import sums_of
 from blowfish_fast.release.sampling.sampled_release import Sampled
 from blowfish_fast.release.sampling.strata import Strata
 
@@ -162,7 +162,7 @@ def test_all_people_drawn_leave_the_noise_alone():
 
 def test_variances_are_read_from_above_and_means_are_held_to_their_noise():
     release = released(EVEN, epsilon="0.2")
-    sums = drawn_sums.drawn_sums(Sampled(release, 0.95))
+    sums = drawn_sums.sums_of(Sampled(release, 0.95))
     row = np.broadcast_to(COUNTED, CELLS.shape).reshape(1, -1)
     plain, above = (sums.variance(row, miss)[0] for miss in (0.0, 0.01))
     sizes, by_stratum = EVEN.sum(axis=(1, 2)), EVEN.sum(axis=1) @ COUNTED
