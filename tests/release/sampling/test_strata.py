@@ -15,7 +15,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import IntervalError
-from blowfish_fast.release.sampling import sums_of
+from blowfish_fast.release.sampling import drawn_sums
 from blowfish_fast.release.sampling.sampled_release import Sampled
 from blowfish_fast.release.sampling.strata import Strata
 
