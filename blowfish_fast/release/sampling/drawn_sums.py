@@ -205,9 +205,9 @@ class StratifiedSums(DrawnSums):
         seen = self._from_means(rows, split, squares, off, 2.0 * share)
         most = (squares * split.ranges**2).max(axis=1)
         above = expected_from_above(seen, most, MOMENT * miss)
-        known = (split.ranges**2 / 4.0) @ (squares * strata.drawn)
+        widest = (split.ranges**2 / 4.0) @ (squares * strata.drawn)
         asked = np.where(fewer > 0.0, each, 0.0)
-        return np.minimum(above, known), (asked * split.ranges).max(axis=1)
+        return np.minimum(above, widest), (asked * split.ranges).max(axis=1)
 
     def _split(self, rows: Any) -> Split:
         """Return sums by stratum; refuse where nobody was drawn of one of them."""
