@@ -213,3 +213,9 @@ def test_where_one_total_is_known_its_mean_is_taken_off_its_cells_alone(generato
     np.testing.assert_allclose(found.variance, wanted.variance, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.largest, wanted.largest, rtol=1e-9, atol=1e-9)
     assert (found.width == scales.least).all()
+    # A row that is even over everything still has the noise of the private part.
+    even = Linear(Domain(6), [[1.0] * 6, [0.0] * 3 + [1.0] * 3])
+    both, private = strategy.spread(
+        even.explicit_form(Buckets.single_cells(6)), scales
+    ).largest
+    assert both == private == scales.least
