@@ -121,6 +121,33 @@ def test_rows_without_values_and_notes_beside_are_no_records(tmp_path):
     assert counts(path, domain) == [1, 0, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        # A title, with and without an empty row below.
+        ([["Survey"], ["a", "b", "c"], ["1", 1, 1], ["2", 1, 1]], [1, 1, 0, 0]),
+        ([["Survey"], [], ["a", "b"], ["1", 1], ["2", 1]], [1, 1, 0, 0]),
+        # One column, whose first record has a note beside it.
+        ([["a"], ["1", "note", "more", "words"], ["2"]], [1, 1, 0, 0]),
+        ([["a"], [], ["1", "note"], ["2"]], [1, 1, 0, 0]),
+    ],
+)
+def test_names_may_stand_below_a_title(rows, wanted, tmp_path):
+    path = saved(tmp_path / "t.xlsx", rows)
+    assert counts(path, bf.Domain.from_levels(["1", "2"], name="a")) == wanted
+
+
+def test_a_title_above_two_names_is_told_apart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path / "t.xlsx", [["Survey"], ["a", "b", "c"], ["1", "2", "3"]])
+    assert told("start", "t.xlsx")["open"] == ["a", "b", "c"]
+    saved(tmp_path / "t.xlsx", [["name"], ["1", "note"], ["2"]])
+    assert told("start", "t.xlsx", "--overwrite")["open"] == ["name"]
+    saved(tmp_path / "t.xlsx", [["Survey"], ["a", "b"], ["1", "2"]])
+    with pytest.raises(InputError, match="delete titles"):
+        counts(tmp_path / "t.xlsx", bf.Domain.from_levels(["1"], name="a"))
+
+
 def test_a_wrong_size_loses_no_row(tmp_path):
     path = saved(tmp_path / "s.xlsx", [["a"], [1], [2], [2]])
     inside = "xl/worksheets/sheet1.xml"

@@ -9,8 +9,10 @@ missing values, numbers and dates:
 - of formulas the values that the spreadsheet stored; a formula without one is refused;
 - a cell merged over rows has its value in each of them; one merged over columns is
   refused;
+- the names stand in the first row that holds something, or below a title: a row with
+  one cell, above one of three words or more, or of two after an empty row;
 - rows without a value in any named column are no records, and neither is whatever
-  stands above the names or beside them.
+  stands beside the names.
 
 ``survey.xlsx#Sheet2`` names a sheet; a workbook with one sheet needs no name.
 """
@@ -41,6 +43,7 @@ from blowfish_fast.data.csv_files import (
     TextForm,
     file_of,
     fitting_head,
+    is_number,
     load_table,
     sheet_place,
 )
@@ -55,7 +58,9 @@ ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 TORN = (zipfile.BadZipFile, EOFError, zlib.error, expat.ExpatError)
 """What a damaged workbook raises."""
 
-Rows = Generator[tuple[int, Sequence[Any]]]
+Row = tuple[int, Sequence[Any]]
+"""A row's number, and its values."""
+Rows = Generator[Row]
 """Numbers and values of rows that hold something, from the head on."""
 
 
@@ -88,12 +93,16 @@ def head_of_sheet(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
             way_out="Leave it out",
         )
     with _opened(path) as sheet, closing(_filled_rows(sheet)) as lines:
-        _, values = next(lines, (0, ()))
+        first, second = next(lines, (0, ())), next(lines, (0, ()))
+    number, values = first
     texts = [_as_text(value, form, TRUTHS) for value in values]
+    if _is_title(first, second) and not (wanted and {*texts} >= {*wanted}):
+        number, values = second
+        texts = [_as_text(value, form, TRUTHS) for value in values]
     names = [text if text in wanted else " ".join(text.split()) for text in texts]
     while names and not names[-1]:
         names.pop()
-    return fitting_head(path, [CsvHead(names, ",", "utf-8", 0)], wanted)
+    return fitting_head(path, [CsvHead(names, ",", "utf-8", number)], wanted)
 
 
 def load_sheet(connection: Any, path: Path, table: str) -> None:
@@ -183,13 +192,14 @@ class SheetTable(CsvTable):
         """Yield the records as texts, one for each column of the head."""
         with _opened(self.path) as sheet, closing(_filled_rows(sheet)) as lines:
             # As far as the workbook says; only the progress depends on it.
-            total = sheet.max_row or 1
-            top = next(lines, (0, ()))[0]
+            total, top = sheet.max_row or 1, self.head.lines
             marks = _read_marks(file_of(self.path), sheet.title)
             down = self._merged_down(marks, top)
             self._refuse_formulas(marks, top)
             values: dict[tuple[int, int], Any] = {}
             for number, line in lines:
+                if number <= top:
+                    continue
                 row = self._filled(number, line, down.get(number, {}), values)
                 texts = [
                     _as_text(value, self.form, spelt)
@@ -247,6 +257,20 @@ class SheetTable(CsvTable):
                 way_out="Open the workbook in a spreadsheet and save it. Nothing was "
                 "charged",
             )
+
+
+def _is_title(first: Row, second: Row) -> bool:
+    """Tell whether a row is a title above the names: alone, above a row of words.
+
+    A record with a note beside it must not be taken for names, so that these are three
+    words at least, or stand apart.
+    """
+    (number, above), (next_number, below) = first, second
+    filled = [value for value in below if value not in (None, "")]
+    words = all(isinstance(value, str) and not is_number(value) for value in filled)
+    apart = next_number > number + 1 and len(filled) == 2
+    alone = sum(value not in (None, "") for value in above) == 1
+    return alone and words and (apart or len(filled) > 2)
 
 
 @contextmanager
