@@ -20,12 +20,13 @@ Lemma PN13.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from blowfish_fast._support.validation import as_confidence
+from blowfish_fast._support.validation import as_confidence, as_number
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.query_grid import Grid, SparseRows
 
@@ -202,6 +203,44 @@ class Rate(float):
         exact = self._has_law if method is None else method == "exact"
         return sampled_sentence(self._release.design, exact, confidence)
 
+    def p_value(self, against: float | str | Fraction) -> float:
+        """Return the p-value of "the rate is this number", of this rate, asked once.
+
+        It is the largest miss at which the interval of the difference still holds 0:
+        Lemma PN10. Noise is counted, and the sampling is taken as normal. Who looks at
+        several rates multiplies it by their number.
+
+        Parameters
+        ----------
+        against : float, str or Fraction
+            A number that was stated before, such as a target; no estimate of its own.
+
+        Returns
+        -------
+        float
+            The p-value, at least 1e-9.
+
+        Raises
+        ------
+        EpsilonError
+            If it is no finite number.
+        InputError
+            If it is negative.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> answers = bf.Domain.from_levels(["yes", "no"], name="answer")
+        >>> laplace = bf.Laplace(bf.policies.AddRemove(answers), epsilon=1)
+        >>> drawn = laplace.release([300, 700], rng=1).sampled(bf.sampling.Simple())
+        >>> share = drawn.where(answer="yes").ratio(drawn.where())
+        >>> share.p_value(0.5) < 0.001, share.p_value(0.31) > 0.2
+        (True, True)
+        """
+        number = as_number(against, "against", least=0.0)
+        law = difference_of([self._side()])
+        return Difference(float(self) - number, law).p_value()
+
     def difference(self, other: Rate) -> Difference:
         """Compare with another rate, of this release or of one about different people.
 
@@ -224,6 +263,7 @@ class Rate(float):
             raise InputError(
                 "a rate is compared with another: selection.ratio(other)",
                 received=type(other).__name__,
+                way_out="Compare it with a number by rate.p_value(0.05)",
             )
         sides = [self._side(), other._side()]
         return Difference(float(self) - float(other), difference_of(sides))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.errors import EpsilonError, InputError, IntervalError
 from blowfish_fast.release.sampling.rates import _quotient, _rate_of
 
 SEXES = bf.Domain.from_levels(["F", "M"], name="sex")
@@ -111,6 +111,30 @@ def test_rates_are_compared_with_p_values():
     assert wave.p_value() < 0.01
     with pytest.raises(InputError, match="compared with another"):
         women.difference(0.1)
+
+
+def test_a_rate_is_held_against_a_stated_number_and_its_noise_counts():
+    quiet, noisy = (
+        unemployed(drawn(bf.sampling.Simple(), epsilon=epsilon))
+        for epsilon in ("5", "0.05")
+    )
+    assert quiet.p_value(float(quiet)) == 1.0
+    assert quiet.p_value(0.05) < 1e-4
+    # The same gap from what was estimated, with more noise, is no finding.
+    gap = float(quiet) - 0.05
+    assert noisy.p_value(max(float(noisy) - gap, 0.0)) > 0.05
+    # At an end of its own interval a rate is just about to be left out.
+    low, high = quiet.interval(method="normal")
+    for end in (low, high):
+        assert 0.02 < quiet.p_value(end) < 0.12
+    strata = unemployed(drawn(STRATA, policy=HELD))
+    assert strata.p_value(0.3) < 0.001 < strata.p_value(float(strata) + 0.001)
+    assert quiet.p_value("0.05") == quiet.p_value(0.05)
+    with pytest.raises(InputError, match="at least 0"):
+        quiet.p_value(-0.1)
+    for wrong in (math.nan, None):
+        with pytest.raises(EpsilonError, match="against"):
+            quiet.p_value(wrong)
 
 
 def test_where_nobody_may_be_below_there_is_no_upper_end():
