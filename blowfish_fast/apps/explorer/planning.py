@@ -346,14 +346,15 @@ class Planner:
             # Before a policy is laid over so many bins.
             refuse_too_much(layout, weigh(layout, None))
         policy = layout.policy(table.policy())
-        work = weigh(layout, policy)
+        power = self.currency.power
+        work = weigh(layout, policy, power)
         listed = 0 if work.tried == SINGLE_BINS else work.edges
         relaxed = listed > MOST_LISTED and lists_edges(policy)
         if relaxed:
             policy = layout.policy(table.with_policies({}).policy())
-            work = weigh(layout, policy)
+            work = weigh(layout, policy, power)
         workload = workload_of(layout, policy.domain)
-        return Shape(layout, policy, workload, self.currency.power, work, relaxed)
+        return Shape(layout, policy, workload, power, work, relaxed)
 
     def _keep(
         self, memory: OrderedDict[Hashable, Kept], key: Hashable, value: Kept, most: int

@@ -73,6 +73,9 @@ MOST_FOLLOWED = 2**23
 """Edges times queries up to which noise along edges is weighed."""
 MOST_COMPARED = 2**18
 """Bins times boxes up to which noise on the boxes themselves is weighed."""
+MOST_MOVED = 2**27
+"""Moves times queries, in rho, up to which noise on the queries themselves is weighed:
+how far a move changes all of them at once is searched move by move there."""
 MOST_DRAWN = 3 * 2**18
 """Numbers that are worked out from drawn noise in one simulation."""
 
@@ -131,6 +134,8 @@ class Work(NamedTuple):
     pieces : int
         Runs of neighbouring bins that the listed boxes are made of, together; 0 for
         other questions.
+    power : int
+        1 for a ledger in epsilon, 2 for one in rho.
     """
 
     bins: int
@@ -140,6 +145,7 @@ class Work(NamedTuple):
     single: bool
     amounts: bool = False
     pieces: int = 0
+    power: int = 1
 
     @property
     def tried(self) -> tuple[str, ...] | None:
@@ -157,6 +163,10 @@ class Work(NamedTuple):
             left_out.add("tuned_tree")
         if self.edges * self.queries > MOST_FOLLOWED:
             left_out |= {*ALONG_EDGES}
+        # Bins between the same ends move alike: there are two ends to a query.
+        moves = min(self.edges, 2 * (self.queries + 1) ** 2)
+        if self.power == 2 and moves * self.queries > MOST_MOVED:
+            left_out.add("queries")
         if not left_out:
             return None
         return tuple(name for name in OTHER_QUERIES if name not in left_out)
@@ -181,7 +191,7 @@ class Work(NamedTuple):
         return min(wanted, MOST_DRAWN // (self.bins + self.covered))
 
 
-def weigh(layout: Layout, policy: Policy | None) -> Work:
+def weigh(layout: Layout, policy: Policy | None, power: int = 1) -> Work:
     """Return how much work the price of a question would be.
 
     Parameters
@@ -190,6 +200,8 @@ def weigh(layout: Layout, policy: Policy | None) -> Work:
         The bins of the question.
     policy : Policy or None
         The policy over them; None where its edges do not matter yet.
+    power : int
+        1 for a ledger in epsilon, 2 for one in rho.
 
     Returns
     -------
@@ -218,6 +230,7 @@ def weigh(layout: Layout, policy: Policy | None) -> Work:
         single=asks_for_single_bins(question),
         amounts=amounts,
         pieces=pieces,
+        power=power,
     )
 
 

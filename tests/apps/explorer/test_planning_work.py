@@ -46,6 +46,7 @@ def asked(kind="marginal", cost=ACCURACY, **more):
     return read_question({"kind": kind, "table": "visits", "cost": cost, **more})
 
 
+NORTH = {"attribute": "ward", "values": ["w1"]}
 CUBE = asked(attributes=["age", "ward", "cost"])
 
 
@@ -83,6 +84,22 @@ def test_tables_of_one_name_share_no_plan(other):
     assert alone[0].policy != alone[1].policy
     without = planner.without_policies(tables[1], question)
     assert without == Planner(EPSILON, 0).without_policies(tables[1], question)
+
+
+@pytest.mark.parametrize("theta", [2, 30, None])
+def test_totals_in_rho_cost_the_same_without_noise_on_each(theta, monkeypatch):
+    question = asked("cumulative", attribute="age", filters=[NORTH])
+    table = visits(120, 3, 8, theta)
+    whole = Planner(RHO, 0).plan(table, question)
+    monkeypatch.setattr(planning_work, "MOST_MOVED", 2**10)
+    hurried = Planner(RHO, 0).plan(table, question)
+    assert "queries" in [row["name"] for row in whole.candidates]
+    assert "queries" not in [row["name"] for row in hurried.candidates]
+    assert hurried.cost == whole.cost
+    # In epsilon it is known at once, and few stretches have few ends.
+    assert Planner(EPSILON, 0).plan(table, question).work.tried is None
+    few = asked("ranges", attribute="age", ranges=[[0, 60], [20, 80]])
+    assert Planner(RHO, 0).plan(table, few).work.tried is None
 
 
 @pytest.mark.parametrize("theta", [2, 5, None])
