@@ -8,6 +8,7 @@ The recipe is in ``mechanisms.chosen_tables_run``, cells in which nobody can be 
 from __future__ import annotations
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +25,9 @@ from blowfish_fast.errors import (
     SizeError,
     WorkloadError,
 )
+from blowfish_fast.mechanisms.chosen_tables_run import TablesRun
 from blowfish_fast.mechanisms.tables.prior_tables import PriorTables
+from blowfish_fast.mechanisms.tables.table_merging import coarser_levels
 from blowfish_fast.release.chosen_release import read_tables
 from blowfish_fast.release.tables_certificate import check_certificate
 from blowfish_fast.workloads import Identity, Tables
@@ -134,6 +137,20 @@ def test_public_attributes_are_exact_unless_presence_is_secret(cells):
     assert (region.estimate == truth(cells, (2,))).all()
     assert "exact: region" in str(out.guarantee)
     np.testing.assert_allclose(out.fitted("region").estimate.sum(), 6000)
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_where_records_move_fewer_levels_are_candidates(moves):
+    own = SimpleNamespace(levels=coarser_levels(np.full(24, 10.0), True))
+    every = [level.count for level in own.levels]
+    assert (every[0], every[-1]) == (24, 2)
+    rules = SimpleNamespace(moves=moves)
+    run = SimpleNamespace(rules=rules, attributes=[own, own])
+    levels = TablesRun._levels(run, (0, 1))
+    expected = [count for count in every if count == 24 or 2 < count <= 8]
+    sides = [[level.count for level in each] for each in levels]
+    assert sides == [expected if moves else every] * 2
+    assert len(expected) < len(every)
 
 
 @pytest.mark.long

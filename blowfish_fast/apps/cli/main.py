@@ -58,6 +58,9 @@ PANELS = {
     "Choosing": {
         "recommend": "Say which mechanism to use, and why.",
         "compare": "Predict the error of every mechanism, best first. Free.",
+        "translate": (
+            "Say which epsilon gives which accuracy, before any data is read. Free."
+        ),
         "policy": "Say or draw what a policy keeps indistinguishable.",
         "persons": (
             "Choose how many records of a person to count; "
@@ -93,6 +96,7 @@ HOMES = {
     "report": "draw",
     "backup": "serve",
     "restore": "serve",
+    "schema": "warmup",
     "version": "warmup",
 }
 """Modules of the commands that share one."""

@@ -299,8 +299,8 @@ def _chosen_tables(
     if job.records is not None:
         share = mechanism.planned_misplaced(job.records)
         because.append(
-            f"Measured by public sizes, about {share:.2g} of {job.records:,} records "
-            "would be put into a wrong cell of a table."
+            f"Measured by public sizes, about {min(share, 1):.0%} of {job.records:,} "
+            "records would be put into a wrong cell of a table."
         )
     decided = mechanism.decided
     if decided == "plan":

@@ -234,11 +234,15 @@ class TableRules:
         """
         return bool(self.pairs) and 2.0 * self._spread <= self.price(self.pairs[:1])
 
+    @cached_property
+    def moves(self) -> bool:
+        """Whether records move: scores then change by twice as much."""
+        return any(kind.axes is not None for kind in self.kinds)
+
     @property
     def choice_share(self) -> Fraction:
         """Part of a round that pays for its choice: more where records move."""
-        moves = any(kind.axes is not None for kind in self.kinds)
-        return CHOICE_SHARE * (2 if moves else 1)
+        return CHOICE_SHARE * (2 if self.moves else 1)
 
     def singles_share(self) -> Fraction:
         """Return the part of the budget for single tables, if pairs are measured too.

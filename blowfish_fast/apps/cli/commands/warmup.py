@@ -1,15 +1,20 @@
-"""``blowfish warmup`` and ``blowfish version``: kernels compiled, packages named."""
+"""``blowfish warmup``, ``version`` and ``schema``: kernels, packages and formats."""
 
 from __future__ import annotations
 
 import platform
+import sys
 import time
-from typing import Any
+from json import dumps
+from typing import Annotated, Any, Literal
+
+import typer
 
 import blowfish_fast as bf
 from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import console, counter, show
+from blowfish_fast.apps.description.shipped import shipped_schema
 
 PACKAGES = (
     *("numpy", "numba", "llvmlite", "scipy", "rustworkx", "cryptography", "narwhals"),
@@ -87,3 +92,22 @@ def _version_of(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+def run_schema(
+    kind: Annotated[
+        Literal["job", "table", "registry"],
+        typer.Argument(
+            metavar="KIND",
+            help="job: the files of release; table: the explorer's descriptions; "
+            "registry: entries of report --registry.",
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Print the JSON Schema of job files, of the explorer's tables, or of entries."""
+    schema = shipped_schema(kind)
+    if as_json:
+        show(schema)
+    else:
+        sys.stdout.write(dumps(schema, indent=2) + "\n")
