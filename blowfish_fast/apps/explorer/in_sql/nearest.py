@@ -83,7 +83,7 @@ def _select(
 ) -> exp.Select:
     """Return one aggregate of a table by groups."""
     select = exp.select(*(each.copy() for each in by), measured.copy())
-    select = select.from_(exp.to_table(_quoted(table.name)))
+    select = select.from_(exp.Table(this=_quoted(table.name)))
     if where is not None:
         select = select.where(where.copy())
     return select.group_by(*(each.copy() for each in by)) if by else select
