@@ -27,7 +27,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 PAPERS = HERE / "data" / "papers"
@@ -58,6 +58,25 @@ MECHANISMS = {
 
 Row = dict[str, str]
 
+MOST_OVER_BEST = 1.3
+"""Lines on which the default has more than this over the best method are listed."""
+
+
+class _Ratio(NamedTuple):
+    """One mean error over another, and the standard error of that."""
+
+    ratio: float
+    error: float
+
+    @classmethod
+    def of(cls, one: Row, other: Row) -> _Ratio:
+        ratio = float(one["mean"]) / float(other["mean"])
+        parts = [float(row["error"]) / float(row["mean"]) for row in (one, other)]
+        return cls(ratio, ratio * math.hypot(*parts))
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.2f} ± {self.error:.2f}"
+
 
 def figures() -> dict[str, str]:
     """Return every figure that a page may name."""
@@ -71,6 +90,9 @@ def figures() -> dict[str, str]:
         **_cells_figures(),
         **_tables_figures(),
         **_spikes_figures(),
+        **_lines_figures(),
+        **_pairs_figures(),
+        **_neighbours_figures(),
         **_moves_figures(),
         **_joins_figures(),
         **_places_figures(),
@@ -439,6 +461,105 @@ def _spikes_figures() -> dict[str, str]:
                     f"{float(row['default']) / float(row['shrunk']):.2f}",
                 )
                 for row in _rows(CELLS / "spikes_time.csv")
+            ],
+        ),
+    }
+
+
+def _lines_figures() -> dict[str, str]:
+    """Return errors of the default over other methods on lines, recorded."""
+    lines: dict[tuple[str, ...], dict[str, Row]] = {}
+    for row in _rows(CELLS / "lines.csv"):
+        key = tuple(row[name] for name in ("policy", "asked", "kind", "set", "epsilon"))
+        lines.setdefault(key, {})[row["method"]] = row
+    parts: dict[tuple[str, ...], list[tuple[str, str, _Ratio, _Ratio]]] = {}
+    for (policy, asked, kind, *where), methods in lines.items():
+        others = [row for name, row in methods.items() if name != "default"]
+        best = min(others, key=lambda row: float(row["mean"]))
+        ratios = [
+            _Ratio.of(methods["default"], other) for other in (methods["before"], best)
+        ]
+        line = (" at ".join(where), best["method"], ratios[0], ratios[1])
+        parts.setdefault((policy, asked, kind), []).append(line)
+    told, above, named = [], [], {}
+    for (policy, asked, kind), some in parts.items():
+        cells = [policy, asked, f"{kind}, {len(some)}"]
+        for over, place in (("before", 2), ("best", 3)):
+            ratios = [line[place] for line in some]
+            worst = max(some, key=lambda line: line[place].ratio)
+            logs = [math.log(each.ratio) for each in ratios]
+            off = statistics.pstdev(logs) / math.sqrt(len(logs))
+            mean = f"{_mean(each.ratio for each in ratios):.2f}"
+            name = f"lines.{policy}_{asked}_{kind}_{over}"
+            named[name], named[f"{name}_error"] = mean, f"{off:.2f}"
+            named[f"{name}_worst"] = f"{worst[place].ratio:.2f}"
+            cells += [f"{mean} ({off:.2f})", f"{worst[place]}, {worst[0]}"]
+        told.append(cells)
+        above += [
+            (policy, asked, kind, where, method, str(ratio))
+            for where, method, _, ratio in some
+            if ratio.ratio > MOST_OVER_BEST
+        ]
+    heads = ("policy", "asked", "sets and lines", "over before", "worst line")
+    return {
+        **named,
+        "lines.table": _table((*heads, "over the best of five", "worst line"), told),
+        "lines.above": _table(
+            ("policy", "asked", "sets", "line", "best of five", "default over it"),
+            above,
+        ),
+    }
+
+
+def _pairs_figures() -> dict[str, str]:
+    """Return errors with the test for pairs over those without it."""
+    rows = _rows(CELLS / "pairs.csv")
+    told, named = [], {}
+    for policy, asked in dict.fromkeys((row["policy"], row["asked"]) for row in rows):
+        some = [row for row in rows if (row["policy"], row["asked"]) == (policy, asked)]
+        ratios = [float(row["ratio"]) for row in some]
+        off = math.hypot(*(float(row["error"]) / float(row["ratio"]) for row in some))
+        ends = [
+            f"{float(row['ratio']):.2f} ± {float(row['error']):.2f}, {_line_name(row)}"
+            for row in (some[ratios.index(choose(ratios))] for choose in (min, max))
+        ]
+        mean = f"{_mean(ratios):.2f}"
+        named[f"pairs.{policy}_{asked}"] = mean
+        shown = f"{mean} ± {off / len(some):.2f}"
+        told.append((policy, asked, str(len(some)), shown, *ends))
+    heads = ("policy", "asked", "lines", "with the test over without", "least line")
+    return {**named, "pairs.table": _table((*heads, "largest line"), told)}
+
+
+def _neighbours_figures() -> dict[str, str]:
+    """Return errors of cells by what neighbours say, over those without."""
+    rows = _rows(CELLS / "neighbours.csv")
+    concerned = [row for row in rows if float(row["concerned"]) > 0]
+    ratios = [float(row["ratio"]) for row in concerned]
+    logs = [math.log(ratio) for ratio in ratios]
+    ends = {
+        name: concerned[ratios.index(choose(ratios))]
+        for name, choose in (("least", min), ("worst", max))
+    }
+    return {
+        "neighbours.lines": str(len(rows)),
+        "neighbours.concerned": str(len(concerned)),
+        "neighbours.mean": f"{_mean(ratios):.2f}",
+        "neighbours.error": f"{statistics.pstdev(logs) / math.sqrt(len(logs)):.2f}",
+        **{
+            f"neighbours.{name}": f"{float(row['ratio']):.3f} ± "
+            f"{float(row['error']):.3f} ({_line_name(row)})"
+            for name, row in ends.items()
+        },
+        "neighbours.table": _table(
+            ("set", "epsilon", "concerned", "by neighbours", "without", "ratio"),
+            [
+                (
+                    *(row["set"], row["epsilon"], f"{float(row['concerned']):.0%}"),
+                    *(row["default"], row["shuffled"]),
+                    f"{float(row['ratio']):.3f} ± {float(row['error']):.3f}",
+                )
+                for row in concerned
             ],
         ),
     }

@@ -25,6 +25,9 @@ python -m experiments geography                     docs/data/places/geography.c
 python -m experiments spikes-time                   docs/data/cells/spikes_time.csv
 python -m experiments short-moves                   docs/data/cells/short_moves.csv
 python -m experiments even-maps                     docs/data/places/even_maps.csv
+python -m experiments lines --data FOLDER           docs/data/cells/lines.csv
+python -m experiments pairs                         docs/data/cells/pairs.csv
+python -m experiments neighbours                    docs/data/cells/neighbours.csv
 """
 
 from __future__ import annotations
@@ -50,6 +53,7 @@ from .collection import ALL, all_experiments, experiment_named
 from .even_maps import write_maps
 from .geography import write_geography
 from .interval_coverage import certificate_report, write_coverage
+from .own_methods import PARTS, write_lines, write_neighbours, write_pairs
 from .results_page import write_page
 from .series_variance import series_report
 from .sharp_widths import sharpness_report
@@ -69,6 +73,7 @@ CENSUS, PRIOR = "census", "prior"
 WIDE_COVERAGE, CLUSTERED, RUNS = "wide-coverage", "clustered", "runs"
 SPIKES, SPIKES_TIME, SHORT_MOVES = "spikes", "spikes-time", "short-moves"
 GEOGRAPHY, EVEN_MAPS = "geography", "even-maps"
+LINES, PAIRS, NEIGHBOURS = "lines", "pairs", "neighbours"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -84,7 +89,7 @@ def reproduce(
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
             '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen", '
             '"census", "prior", "runs", "spikes", "spikes-time", "geography", '
-            '"short-moves", "even-maps".',
+            '"short-moves", "even-maps", "lines", "pairs", "neighbours".',
             show_default=False,
         ),
     ],
@@ -103,7 +108,8 @@ def reproduce(
         list[str] | None,
         typer.Option(
             help='For chosen and prior: a survey, for chosen "looked" or "judged" as '
-            "well; may be repeated."
+            'well; for lines: a policy and a question, as "Full cells"; may be '
+            "repeated."
         ),
     ] = None,
     limit: Annotated[
@@ -216,6 +222,18 @@ def reproduce(
     if name == SPIKES_TIME:
         for timed in write_times(trials or 8):
             show(str(timed))
+        return
+    if name == LINES:
+        for method in write_lines(data, trials, only or PARTS):
+            show(str(method))
+        return
+    if name == NEIGHBOURS:
+        for beside in write_neighbours(trials or 6):
+            show(str(beside))
+        return
+    if name == PAIRS:
+        for paired_line in write_pairs(trials or 24):
+            show(str(paired_line))
         return
     if name == GEOGRAPHY:
         for figure in write_geography(trials or 3, quick=quick):

@@ -60,8 +60,8 @@ __getattr__, __dir__, __all__ = attach(
         "fitting.level_runs": "fit_level_runs",
         "fitting.lloyd": "assigned_totals cell_positions cluster_totals "
         "nearest_clusters squared_distance_total",
+        "fitting.neighbour_prior": "mean_cells median_cells",
         "fitting.piecewise_fit": "knot_heights piecewise_linear",
-        "fitting.posterior_mean": "median_cells",
         "fitting.record_exchange": "exchange_records",
         "graph.column_distance": "column_lengths furthest_in_pairs "
         "furthest_in_windows repeated_columns",

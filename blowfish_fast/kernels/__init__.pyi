@@ -13,9 +13,10 @@ from .fitting.multiplicative_weights import (
     multiplicative_update as multiplicative_update,
 )
 from .fitting.multiscale_fit import multiscale_cells as multiscale_cells
+from .fitting.neighbour_prior import mean_cells as mean_cells
+from .fitting.neighbour_prior import median_cells as median_cells
 from .fitting.piecewise_fit import knot_heights as knot_heights
 from .fitting.piecewise_fit import piecewise_linear as piecewise_linear
-from .fitting.posterior_mean import median_cells as median_cells
 from .fitting.posterior_mean import shrink_towards_zero as shrink_towards_zero
 from .fitting.record_exchange import exchange_records as exchange_records
 from .graph.column_distance import column_lengths as column_lengths

@@ -233,8 +233,9 @@ class Dawa(Mechanism):
         asked of it give a `ShrunkCellsWarning`. "runs": neighbouring buckets whose
         noisy totals suggest one height are drawn towards it, where that is clearly
         likelier than heights of their own, and buckets shrink where it is not;
-        ``details["fit"]`` says which; cells of spikes are medians of what each may be,
-        given all of them ("medians"). "best": "runs" for `Identity` of a line under
+        ``details["fit"]`` says which; single cells of a line under `AddRemove` shrink
+        as their neighbours suggest, too, and cells of spikes are medians of what each
+        may be, given all of them ("medians"). "best": "runs" for `Identity` of a line under
         `AddRemove`, "non_negative" for other ranges and cells of one attribute.
 
     Notes
@@ -503,6 +504,8 @@ class Dawa(Mechanism):
         elif self.fit == "runs":
             in_runs = _in_runs(measurement)
             details["fit"] = "shrink" if in_runs is None else "runs"
+            if in_runs is None and self._keeps_alike(measurement):
+                fit = partial(_means, measurement)
             fit = (lambda _: in_runs) if in_runs is not None else fit
         return Outcome.of(measurement, details, fit=fit)
 
@@ -571,6 +574,15 @@ class Dawa(Mechanism):
         if self.fit in ("shrink", "runs"):
             return lambda _: _shrink_buckets(measured)
         return None
+
+    def _keeps_alike(self, measured: Measurement) -> bool:
+        """Return whether single cells of a line were measured with the same noise."""
+        buckets = measured.buckets
+        if buckets.order is not None or buckets.count < self.domain.size:
+            return False
+        widths = measured.scales.widths[: buckets.count]
+        alike = widths.min() == widths.max() > 0
+        return bool(alike) and isinstance(self.policy.unconstrained, AddRemove)
 
     def _non_negative(self, measured: Measurement, linear: FloatArray) -> FloatArray:
         if self.domain.ndim > 1:
@@ -641,6 +653,11 @@ def _medians(measured: Measurement, linear: FloatArray) -> FloatArray:
     """Return the posterior median of each noisy cell: Lemma DA11."""
     # Every record may be absent, so that all cells have the same noise.
     return kernels.median_cells(linear, float(measured.scales.widths[0]))
+
+
+def _means(measured: Measurement, linear: FloatArray) -> FloatArray:
+    """Return the posterior mean of each noisy cell: Lemma DA12."""
+    return kernels.mean_cells(linear, float(measured.scales.widths[0]))
 
 
 def _in_runs(measured: Measurement) -> FloatArray | None:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast import kernels
+from blowfish_fast.kernels.fitting import neighbour_prior
 from blowfish_fast.kernels.window_costs import rectangle_costs
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.mechanisms import dawa as recipe
@@ -222,9 +224,32 @@ def test_cells_are_kept_where_records_stand_in_spikes(name, again, kept, monkeyp
         assert release.details["fit"] == "medians"
         assert release.details["buckets"] == 1024
         assert (release.estimate[SPIKES[name] == 0] == 0).mean() > 0.99
+        assert np.array_equal(release.estimate, fitted(release, kernels.median_cells))
     else:
         assert "chosen" not in release.details
         assert release.details["fit"] != "medians"
+
+
+def fitted(release, fit):
+    """Return cells that are fitted from what was published of them, and no more."""
+    measured = release.measurements[0]
+    return fit(measured.noisy[:1024], float(measured.scales.widths[0]))
+
+
+@pytest.mark.parametrize("gain", [30.0, np.inf])
+def test_cells_that_share_no_height_are_fitted_by_their_neighbours(gain, monkeypatch):
+    monkeypatch.setattr(neighbour_prior, "LEAST_GAIN", gain)
+    rng = np.random.default_rng(5)
+    counts = np.where(AT < 700, 0, rng.geometric(0.02, 1024) * (rng.random(1024) < 0.5))
+    policy = bf.policies.AddRemove(LINE)
+    release = bf.Dawa(policy, CELLS, epsilon=0.1, partition=None).release(counts, rng=3)
+    assert release.details["fit"] == "shrink"
+    assert np.array_equal(release.estimate, fitted(release, kernels.mean_cells))
+    plain = bf.Dawa(
+        policy, CELLS, epsilon=0.1, partition=None, strategy="cells", fit="shrink"
+    ).release(counts, rng=3)
+    off = [np.abs(each.estimate - counts).mean() for each in (release, plain)]
+    assert off[0] == pytest.approx(off[1]) if gain == np.inf else off[0] < 0.9 * off[1]
 
 
 @pytest.mark.parametrize("rough", [True, False])

@@ -2,8 +2,9 @@
 
 The prior of a total is an atom at 0 mixed with exponentials whose means double, fitted
 to all buckets together, then to each class of buckets whose size has the same binary
-logarithm. Against Laplace noise an exponential prior leaves a posterior of two
-exponential pieces, so mass and mean are closed forms (in units of the noise's width):
+logarithm; single cells have classes by their neighbours (`neighbour_prior`). Against
+Laplace noise an exponential prior leaves a posterior of two exponential pieces, so mass
+and mean are closed forms (in units of the noise's width):
 
     below     on [0, total]     density  e^(-total) e^(rate s),  rate = 1 - 1/mean
     above     on [total, oo)    density  falling at rate 1 + 1/mean
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
@@ -306,44 +307,6 @@ def shrink_towards_zero(
     )
     estimate[measured[near]] = posterior * own[near]
     return estimate
-
-
-def median_cells(noisy: AnyArray, width: float) -> FloatArray:
-    """Return the posterior median of every cell, all measured with the same noise.
-
-    The prior is that of `shrink_towards_zero`. A median lowers the mean absolute error
-    where most cells are empty: they are 0, where posterior means are a little above it,
-    all of them.
-
-    Parameters
-    ----------
-    noisy : ndarray of float64, shape (cells,)
-        Measured counts, finite.
-    width : float
-        Scale of the Laplace noise in each, above 0.
-
-    Returns
-    -------
-    ndarray of float64, shape (cells,)
-        The medians, none negative; counts above 60 widths stay as they are.
-
-    Examples
-    --------
-    >>> noisy = np.array([0.4, -1.2, 0.8, -0.3] * 20 + [25.0, 61.0])
-    >>> median_cells(noisy, 1.0)[[0, 1, 2, 80, 81]].round(1).tolist()
-    [0.0, 0.0, 0.0, 25.0, 61.0]
-    """
-    noisy = np.ascontiguousarray(noisy, dtype=np.float64)
-    totals = noisy / width
-    clipped = np.minimum(totals, LARGEST)
-    means = _prior_means(float(clipped.max()))
-    # Cells are buckets of one size and one width: there are no classes to tell apart.
-    values, places = np.unique(clipped[_thin_step(totals.size)], return_inverse=True)
-    table = _likelihoods(values, np.ones(values.size), means)
-    prior = _pooled_weights(table[places])
-    values, places = _told_apart(noisy, width)
-    medians = _posterior_medians(values, means, prior) * width
-    return np.where(totals <= FAR, medians[places], noisy)
 
 
 def _told_apart(noisy: FloatArray, width: float) -> tuple[FloatArray, IntArray]:

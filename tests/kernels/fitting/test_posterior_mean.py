@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.fitting.neighbour_prior import median_cells
 from blowfish_fast.kernels.fitting.posterior_mean import (
     SAMPLE,
     _fit_weights,
@@ -17,7 +18,6 @@ from blowfish_fast.kernels.fitting.posterior_mean import (
     _thin,
     _told_apart,
     evidence_of_shrinkage,
-    median_cells,
     shrink_towards_zero,
 )
 from tests.reference import posterior_mean as reference
@@ -377,7 +377,7 @@ def test_a_long_line_is_counted_and_not_sorted(monkeypatch):
         sorted_at_once.append(values.size)
         return unique(values, **options)
 
-    monkeypatch.setattr("blowfish_fast.kernels.fitting.posterior_mean.SAMPLE", BUCKETS)
+    monkeypatch.setattr("blowfish_fast.kernels.fitting.neighbour_prior.SAMPLE", BUCKETS)
     monkeypatch.setattr(np, "unique", watched)
     fitted = median_cells(noisy, 10.0)
     assert max(sorted_at_once) <= BUCKETS
