@@ -262,12 +262,23 @@ def all_sets(data: Path | None) -> Iterator[tuple[str, str, IntArray]]:
 
 
 def _errors(
-    mechanism: Mechanism, counts: IntArray, asked: Any, seeds: IntArray
+    mechanism: Mechanism,
+    counts: IntArray,
+    asked: Any,
+    seeds: IntArray,
+    rough: list[bool] | None = None,
 ) -> FloatArray:
-    """Return the mean absolute error of a query in each release."""
-    true = asked.answer(counts)
-    answers = (mechanism.release(counts, rng=int(seed)).answer(asked) for seed in seeds)
-    return np.array([np.abs(np.asarray(each) - true).mean() for each in answers])
+    """Return the mean absolute error of a query in each release.
+
+    Whether each line was found rough is added to a list that is passed.
+    """
+    true, off = asked.answer(counts), np.empty(seeds.size)
+    for at, seed in enumerate(seeds):
+        release: Any = mechanism.release(counts, rng=int(seed))
+        off[at] = np.abs(np.asarray(release.answer(asked)) - true).mean()
+        if rough is not None:
+            rough.append(release.details["roughness"] == 1)
+    return off
 
 
 def _deviation(errors: FloatArray) -> float:
@@ -341,9 +352,8 @@ def write_lines(
         others = list[MethodLine]()
         if path.is_file():
             with path.open(newline="") as file:
-                others = [
-                    MethodLine(*row) for row in csv.reader(file) if row[0] != "policy"
-                ]
+                rows: Any = csv.reader(file)
+                others = [MethodLine(*row) for row in rows if row[0] != "policy"]
         every = [
             *(line for line in others if f"{line.policy} {line.asked}" != part),
             *lines,
@@ -387,8 +397,17 @@ def pairs_report(trials: int) -> Iterator[PairsLine]:
                     means = [float(each.mean()) for each in off]
                     ratio = means[0] / means[1]
                     parts = [_deviation(each) / each.mean() for each in off]
-                    told = (policy, kind, name, epsilon, differ)
-                    yield PairsLine(*told, *means, ratio, ratio * math.hypot(*parts))
+                    yield PairsLine(
+                        policy,
+                        kind,
+                        name,
+                        epsilon,
+                        differ,
+                        means[0],
+                        means[1],
+                        ratio,
+                        ratio * math.hypot(*parts),
+                    )
 
 
 def write_pairs(trials: int, path: Path = PAIRS_DATA) -> Iterator[PairsLine]:
@@ -458,8 +477,9 @@ def neighbours_report(trials: int) -> Iterator[NeighboursLine]:
             means = off.mean(axis=0)
             ratio = float(means[0] / means[1])
             error = _deviation(off[:, 0] - ratio * off[:, 1]) / float(means[1])
-            told = (name, epsilon, concerned / trials, *map(float, means))
-            yield NeighboursLine(*told, ratio, error)
+            own, without = (float(mean) for mean in means)
+            part = concerned / trials
+            yield NeighboursLine(name, epsilon, part, own, without, ratio, error)
 
 
 def write_neighbours(
