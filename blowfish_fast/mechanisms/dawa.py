@@ -235,8 +235,8 @@ class Dawa(Mechanism):
         likelier than heights of their own, and buckets shrink where it is not;
         ``details["fit"]`` says which; single cells of a line under `AddRemove` shrink
         as their neighbours suggest, too, and cells of spikes are medians of what each
-        may be, given all of them ("medians"). "best": "runs" for `Identity` of a line under
-        `AddRemove`, "non_negative" for other ranges and cells of one attribute.
+        may be, given all of them ("medians"). "best": "runs" for `Identity` of a line
+        under `AddRemove`, "non_negative" for other ranges and cells of one attribute.
 
     Notes
     -----

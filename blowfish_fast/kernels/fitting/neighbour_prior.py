@@ -32,6 +32,7 @@ from .posterior_mean import (
     _posterior_means,
     _posterior_medians,
     _prior_means,
+    _thin_step,
     _told_apart,
 )
 
@@ -89,14 +90,14 @@ def _learn(noisy: FloatArray, width: float) -> _Learnt:
     totals = noisy / width
     clipped = np.minimum(totals, LARGEST)
     means = _prior_means(float(clipped.max()))
-    step = -(-totals.size // SAMPLE)
-    places = np.arange(0, totals.size, step + (step + 1) % 2)
-    values, rows = np.unique(clipped[places], return_inverse=True)
-    table = _likelihoods(values, np.ones(values.size), means)[rows]
-    pooled = _pooled_weights(table)
+    values, rows = np.unique(clipped[_thin_step(totals.size)], return_inverse=True)
+    pooled = _pooled_weights(_likelihoods(values, np.ones(values.size), means)[rows])
     best = _Learnt(totals, means, pooled[None, :], np.zeros(totals.size, np.int64))
     if not FEWEST_CELLS <= totals.size <= MOST_CELLS:
         return best
+    step = -(-totals.size // SAMPLE)
+    places = np.arange(0, totals.size, step + (step + 1) % 2)
+    table = _likelihoods(clipped[places], np.ones(places.size), means)
     sums = np.append(0.0, np.cumsum(np.clip(totals, -MOST_AROUND, MOST_AROUND)))
     most = float(np.log(table @ pooled).sum()) + LEAST_GAIN
     chosen = None

@@ -377,7 +377,7 @@ def test_a_long_line_is_counted_and_not_sorted(monkeypatch):
         sorted_at_once.append(values.size)
         return unique(values, **options)
 
-    monkeypatch.setattr("blowfish_fast.kernels.fitting.neighbour_prior.SAMPLE", BUCKETS)
+    monkeypatch.setattr("blowfish_fast.kernels.fitting.posterior_mean.SAMPLE", BUCKETS)
     monkeypatch.setattr(np, "unique", watched)
     fitted = median_cells(noisy, 10.0)
     assert max(sorted_at_once) <= BUCKETS
