@@ -54,7 +54,7 @@ SAMPLE = 1 << 13
 """Cells by which classes are learnt; of longer lines every n-th."""
 
 
-class _Learnt(NamedTuple):
+class _CellPrior(NamedTuple):
     """The prior of each cell.
 
     Attributes
@@ -85,14 +85,14 @@ def _around(sums: FloatArray, half: int, places: IntArray) -> FloatArray:
     return means
 
 
-def _learn(noisy: FloatArray, width: float) -> _Learnt:
+def _learn(noisy: FloatArray, width: float) -> _CellPrior:
     """Return the prior of each cell, with classes where these are clearly likelier."""
     totals = noisy / width
     clipped = np.minimum(totals, LARGEST)
     means = _prior_means(float(clipped.max()))
     values, rows = np.unique(clipped[_thin_step(totals.size)], return_inverse=True)
     pooled = _pooled_weights(_likelihoods(values, np.ones(values.size), means)[rows])
-    best = _Learnt(totals, means, pooled[None, :], np.zeros(totals.size, np.int64))
+    best = _CellPrior(totals, means, pooled[None, :], np.zeros(totals.size, np.int64))
     if not FEWEST_CELLS <= totals.size <= MOST_CELLS:
         return best
     step = -(-totals.size // SAMPLE)
