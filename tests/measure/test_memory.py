@@ -290,6 +290,9 @@ def test_a_box_for_every_cell_on_both_levels_of_a_grid_is_declared(shape):
     tracemalloc.stop()
     assert release.details["buckets"] == counts.size
     assert most <= made.memory_needed() <= 1.5 * most
+    # Boxes of the first level are gone when the second is arranged, and what comes in
+    # the order of rows when it has been put into that of nodes.
+    assert len(shape) > 2 or most < 330 * counts.size
 
 
 def test_long_lines_are_declared_by_what_is_asked():

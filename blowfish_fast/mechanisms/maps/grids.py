@@ -62,10 +62,10 @@ MOST_FINER = 2**14
 """Finer boxes beside joined ones, at most, or one for so many cells:"""
 FINER_CELLS = 8
 
-# Where every cell is a box of both levels, 2^22 cells of a map took 338 bytes each.
-# Corners of boxes have a column for each attribute: the third took 64 bytes more, and
-# the fourth 81.
-AXIS_BYTES = 96
+# Where every cell is a box of both levels, 2^16 cells of a map took 317 bytes each, to
+# fit them. Corners of boxes have a column for each attribute: of three on, to arrange
+# them takes more, 337 bytes, 409 of four and 697 of eight.
+BOX_BYTES, AXIS_BYTES = 200, 88
 
 
 class UniformGrid(Mechanism):
@@ -251,9 +251,11 @@ class AdaptiveGrid(Mechanism):
             if outcome is not None:
                 details = {"parts": parts[0], "records": records, **outcome.details}
                 return replace(outcome, details=details)
-        placed = self._fine(private, coarse.tree, held).placed
+        fine = self._fine(private, coarse.tree, held)
         # On large maps the trees of boxes are half of all that a release would hold.
         del coarse, held
+        placed = fine.arranged(self.domain.shape)
+        del fine
         strategy, buckets = leaves_alone(placed), placed.buckets
         del placed
         counted = private.coarsened(buckets)
@@ -267,7 +269,7 @@ class AdaptiveGrid(Mechanism):
         return Outcome.of(both, details, measurements=[*bought, *levels], fit=fit)
 
     def _bytes_per_cell(self) -> int:
-        return self.cell_bytes + AXIS_BYTES * max(self.domain.ndim - 2, 0)
+        return max(self.cell_bytes, BOX_BYTES + AXIS_BYTES * self.domain.ndim)
 
     def _coarse(
         self, private: Handle, whole: BoxTree, parts: IntArray, records: float
@@ -282,9 +284,9 @@ class AdaptiveGrid(Mechanism):
         held = noisy[level.placed.numbers[level.tree.leaves]]
         return [first], level, held
 
-    def _fine(self, private: Handle, coarse: BoxTree, held: FloatArray) -> GridLevel:
+    def _fine(self, private: Handle, coarse: BoxTree, held: FloatArray) -> BoxTree:
         """Refine the boxes by their noisy counts, which are public by now."""
-        return cut_level(coarse, coarse.leaves, self._finer(private, coarse, held))
+        return coarse.divided(coarse.leaves, self._finer(private, coarse, held))
 
     def _finer(self, private: Handle, coarse: BoxTree, held: FloatArray) -> IntArray:
         """Return into how many parts each box is cut."""
