@@ -144,13 +144,11 @@ def test_where_records_move_fewer_levels_are_candidates(moves):
     own = SimpleNamespace(levels=coarser_levels(np.full(24, 10.0), True))
     every = [level.count for level in own.levels]
     assert (every[0], every[-1]) == (24, 2)
-    rules = SimpleNamespace(moves=moves)
-    run = SimpleNamespace(rules=rules, attributes=[own, own])
+    run = SimpleNamespace(rules=SimpleNamespace(moves=moves), attributes=[own, own])
     levels = TablesRun._levels(run, (0, 1))
     expected = [count for count in every if count == 24 or 2 < count <= 8]
     sides = [[level.count for level in each] for each in levels]
     assert sides == [expected if moves else every] * 2
-    assert len(expected) < len(every)
 
 
 @pytest.mark.long
