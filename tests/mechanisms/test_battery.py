@@ -365,8 +365,9 @@ OPTIONS = {
     "price": ([0, -1, float("inf")], InputError, "must"),
     "fewest_parts": ([0], InputError, "must"),
     "sweeps": ([], InputError, "must"),
+    "joins": (["yes", 1, None], InputError, "is True or False"),
 }
-"""Bad values of every option, one word for one thing; a truth value has none."""
+"""Bad values of every option, one word for one thing."""
 
 
 def own_options(name):

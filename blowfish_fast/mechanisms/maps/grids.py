@@ -11,7 +11,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import as_choice, as_share, as_whole
+from blowfish_fast._support.validation import as_choice, as_share, as_truth, as_whole
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import (
@@ -226,7 +226,7 @@ class AdaptiveGrid(Mechanism):
         self.share = as_share(share, "share")
         self.fewest_parts = as_whole(fewest_parts, "fewest_parts", 1)
         self.fit = as_choice(fit, "fit", (None, "non_negative"))
-        if joins:
+        if as_truth(joins, "joins"):
             self.joins = True
 
     def _run(self, private: Handle) -> Outcome:

@@ -384,12 +384,12 @@ def _stratified_parts(source: Sampled, rows: Any) -> tuple[FloatArray, FloatArra
     """Return both variances of Lemma PN7, at the shares that are estimated."""
     strata, domain = strata_of(source), source.release.domain
     sampling = np.zeros(rows.shape[0])
-    left_over = (strata.people - strata.drawn) / np.maximum(strata.people - 1.0, 1.0)
     for stratum, drawn in enumerate(np.maximum(strata.drawn, 1.0)):
         inside = without_zeros(rows.multiply(strata.labels[None, :] == stratum))
         part = np.clip(source.answers(SparseRows(domain, inside)) / drawn, 0.0, 1.0)
-        scale = strata.people[stratum] ** 2 * left_over[stratum] / drawn
-        sampling += scale * part * (1.0 - part)
+        # Of ones and zeros the squares from their mean add up to this.
+        squares = drawn * part * (1.0 - part)
+        sampling += strata.squares_count[stratum] * squares
     weighted = without_zeros(as_sparse(rows.multiply(strata.weights[None, :])))
     noise: FloatArray = source.spread(SparseRows(domain, weighted)).variance
     return sampling, noise

@@ -159,6 +159,10 @@ def test_examples_of_help_pages_can_be_typed(empty_folder, example):
         '[mechanism]\nname = "dawa"\n[budget]\nepsilon = 1\n'
     )
     (empty_folder / "survey.csv").write_text("age,sex\n31,f\n44,m\n")
+    (empty_folder / "people.toml").write_text(
+        '[data]\nsource = "survey.csv"\n[domain]\nage = "0:100:20"\n'
+        'sex = ["f", "m"]\n[policy]\nkind = "add_remove"\n'
+    )
     (empty_folder / "codes.csv").write_text("column,value\nsex,f\nsex,m\n")
     (empty_folder / "arrivals.csv").write_text("age,received\n3,2025-11-03\n")
     (empty_folder / "weekly.toml").write_text(

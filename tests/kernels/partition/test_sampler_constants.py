@@ -21,15 +21,15 @@ pytestmark = pytest.mark.kernel
 @pytest.mark.parametrize("levels", [0, 3, 10])
 @pytest.mark.parametrize("rate", [0, Fraction(1, 3), 5, 10**6])
 def test_no_sum_leaves_62_bits(rate, levels):
-    found = fixed_point(rate, Fraction(7, 2), [1.0], levels, floor=9)
+    found = fixed_point(rate, Fraction(7, 2), [1.0], levels, room=9)
     most = (found.unit + found.penalty) * 2**levels + 9 * 2**found.fraction_bits
     assert most < 2**62
 
 
 def test_a_rate_is_never_rounded_up():
-    found = fixed_point(Fraction(1, 3), 2, [1.0], 4, floor=1)
+    found = fixed_point(Fraction(1, 3), 2, [1.0], 4, room=1)
     assert found.unit <= Fraction(1, 3) * 2**found.fraction_bits
-    giant = fixed_point(10**9, 4, [1.0], 4, floor=1)
+    giant = fixed_point(10**9, 4, [1.0], 4, room=1)
     assert giant.unit == Fraction(LARGEST, 4) * 2**giant.fraction_bits
 
 
@@ -38,7 +38,7 @@ def test_a_rate_is_never_rounded_up():
 )
 def test_negative_numbers_are_refused(rate, penalty, base):
     with pytest.raises(InputError, match="may not be negative"):
-        fixed_point(rate, penalty, base, 1, floor=1)
+        fixed_point(rate, penalty, base, 1, room=1)
 
 
 def test_logarithms_have_more_digits_than_doubles():

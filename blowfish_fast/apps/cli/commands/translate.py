@@ -97,7 +97,7 @@ def run_translate(
     tried on made-up records. Of anything else: the least epsilon that promises an
     error.
 
-    Example: blowfish translate job.toml --tables 2 --records 40000 --misplaced 0.05
+    Example: blowfish translate people.toml --tables 2 --records 40000 --misplaced 0.05
     """
     from blowfish_fast.apps.cli.parsing.workload import asks_tables
     from blowfish_fast.apps.cli.release_job import read_facts
