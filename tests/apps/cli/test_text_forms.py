@@ -198,7 +198,6 @@ def test_files_are_read_however_they_were_saved(name, written, tmp_path):
             "cannot be unpacked",
         ),
         ("title.csv", b"People of 2024\n\nage,sex\n3,f\n", "delete titles"),
-        ("book.xlsx", b"PK\x03\x04rest", "or as CSV"),
         ("sheet.xls", b"", "save it as .xlsx or CSV"),
     ],
 )
@@ -206,6 +205,13 @@ def test_what_is_no_table_is_refused_with_a_way_out(name, written, message, tmp_
     (tmp_path / name).write_bytes(written)
     with pytest.raises(InputError, match=message):
         counts(tmp_path / name, ["age=0:10:5"])
+
+
+def test_what_is_no_workbook_is_refused_with_a_way_out(tmp_path):
+    pytest.importorskip("openpyxl")
+    (tmp_path / "book.xlsx").write_bytes(b"PK\x03\x04rest")
+    with pytest.raises(InputError, match="or as CSV"):
+        counts(tmp_path / "book.xlsx", ["age=0:10:5"])
 
 
 def test_a_pipe_is_refused_with_a_way_out():
