@@ -16,7 +16,6 @@ around the row of its middle record: rows in the middle of some maps hold no rec
 
 from __future__ import annotations
 
-import csv
 import math
 import sysconfig
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ import numpy as np
 import blowfish_fast as bf
 from blowfish_fast._support.typing import FloatArray, IntArray
 
+from .record_files import write_record
 from .siblings import CELLS, EPSILONS, generator_of
 
 DATA = Path("docs/data/cells/runs.csv")
@@ -257,11 +257,4 @@ def write_runs(data: Path | None, trials: int, path: Path = DATA) -> Iterator[Ru
     for line in runs_report(data, trials):
         lines.append(line)
         yield line
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(RunsLine._fields)
-        for line in lines:
-            writer.writerow(
-                f"{value:.4g}" if isinstance(value, float) else value for value in line
-            )
+    write_record(path, lines, digits=4)

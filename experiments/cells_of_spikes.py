@@ -18,7 +18,6 @@ generated ones.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import sysconfig
@@ -34,6 +33,7 @@ import numpy as np
 import blowfish_fast as bf
 from blowfish_fast._support.typing import FloatArray, IntArray
 
+from .record_files import write_record
 from .siblings import CELLS, DEFAULT, EPSILONS, generator_of, methods
 from .siblings import GENERATED as SIBLING_SETS
 
@@ -257,7 +257,7 @@ def write_spikes(
     for line in spikes_report(data, trials):
         lines.append(line)
         yield line
-    _record(path, lines)
+    write_record(path, lines, digits=3)
 
 
 class TimeLine(NamedTuple):
@@ -363,16 +363,4 @@ def write_times(trials: int, path: Path = TIME_DATA) -> Iterator[TimeLine]:
     for line in time_report(trials):
         lines.append(line)
         yield line
-    _record(path, lines)
-
-
-def _record(path: Path, lines: list[Any]) -> None:
-    """Write named tuples of one kind, at least one, as a table."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(lines[0]._fields)
-        for line in lines:
-            writer.writerow(
-                f"{value:.3g}" if isinstance(value, float) else value for value in line
-            )
+    write_record(path, lines, digits=3)

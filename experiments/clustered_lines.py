@@ -11,7 +11,6 @@ doublings or with both ends anywhere; one record more or less.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -25,6 +24,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.advice.typical_error import reference_shapes
 from blowfish_fast.data.wide.map_curve import MapCurve
 
+from .record_files import write_record
 from .wide_domains import addresses, metres, moments
 
 DATA = Path("docs/data/wide/clustered.csv")
@@ -234,11 +234,4 @@ def write_clustered(trials: int, path: Path = DATA) -> Iterator[ClusteredLine]:
     for line in clustered_report(trials):
         lines.append(line)
         yield line
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(ClusteredLine._fields)
-        for line in lines:
-            writer.writerow(
-                f"{value:.4g}" if isinstance(value, float) else value for value in line
-            )
+    write_record(path, lines, digits=4)

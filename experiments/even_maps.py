@@ -11,7 +11,6 @@ with and without ``joins``, the same noise in the coarse grids of both.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +20,7 @@ import numpy as np
 import blowfish_fast as bf
 from blowfish_fast._support.typing import FloatArray, IntArray
 
+from .record_files import write_record
 from .siblings import generator_of
 
 DATA = Path("docs/data/places/even_maps.csv")
@@ -211,11 +211,4 @@ def write_maps(trials: int, path: Path = DATA) -> Iterator[MapLine]:
     for line in maps_report(trials):
         lines.append(line)
         yield line
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(MapLine._fields)
-        for line in lines:
-            writer.writerow(
-                f"{value:.3g}" if isinstance(value, float) else value for value in line
-            )
+    write_record(path, lines, digits=3)

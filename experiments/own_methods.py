@@ -38,6 +38,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 
 from .cells_of_spikes import GIVEN_SETS
 from .judged_sets import judged_sets
+from .record_files import write_record
 from .siblings import (
     CELLS,
     EPSILONS,
@@ -359,7 +360,7 @@ def write_lines(
             *lines,
         ]
         every.sort(key=lambda line: PARTS.index(f"{line.policy} {line.asked}"))
-        _record(path, every)
+        write_record(path, every, digits=4)
 
 
 def pairs_report(trials: int) -> Iterator[PairsLine]:
@@ -429,7 +430,7 @@ def write_pairs(trials: int, path: Path = PAIRS_DATA) -> Iterator[PairsLine]:
     for line in pairs_report(trials):
         lines.append(line)
         yield line
-    _record(path, lines)
+    write_record(path, lines, digits=4)
 
 
 def _shuffled(release: Any, order: IntArray) -> FloatArray | None:
@@ -503,16 +504,4 @@ def write_neighbours(
     for line in neighbours_report(trials):
         lines.append(line)
         yield line
-    _record(path, lines)
-
-
-def _record(path: Path, lines: Sequence[Any]) -> None:
-    """Write named tuples of one kind, at least one, as a table."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(lines[0]._fields)
-        for line in lines:
-            writer.writerow(
-                f"{value:.4g}" if isinstance(value, float) else value for value in line
-            )
+    write_record(path, lines, digits=4)

@@ -11,7 +11,6 @@ those of ``python -m experiments siblings``, summed to 1,024 cells.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ import numpy as np
 import blowfish_fast as bf
 
 from .cells_of_spikes import ANEW, measured_sets
+from .record_files import write_record
 from .siblings import CELLS, generator_of
 
 DATA = Path("docs/data/cells/short_moves.csv")
@@ -128,11 +128,4 @@ def write_moves(trials: int, path: Path = DATA) -> Iterator[MovesLine]:
     for line in moves_report(trials):
         lines.append(line)
         yield line
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(MovesLine._fields)
-        for line in lines:
-            writer.writerow(
-                f"{value:.3g}" if isinstance(value, float) else value for value in line
-            )
+    write_record(path, lines, digits=3)

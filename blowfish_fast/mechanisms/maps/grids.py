@@ -59,8 +59,10 @@ FINE_BOX = 2.5
 """The same for a box of the finer grids."""
 
 MOST_FINER = 2**14
-"""Finer boxes beside joined ones, at most, or one for so many cells:"""
+"""Boxes of the finer grids beside joined ones, at most, on a map of up to
+``MOST_FINER * FINER_CELLS`` cells. Where there would be more, nothing is joined."""
 FINER_CELLS = 8
+"""On a larger map, one such box for so many cells at most."""
 
 # Where every cell is a box of both levels, 2^16 cells of a map took 317 bytes each, to
 # fit them. Corners of boxes have a column for each attribute: of three on, to arrange
