@@ -7,6 +7,8 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
+
 import blowfish_fast as bf
 
 ROOT = Path(__file__).parent.parent
@@ -52,6 +54,7 @@ def _lines(text):
     return (one for one in text.splitlines() if re.match(r"\s*(>>>|\.\.\.) ", one))
 
 
+@pytest.mark.long
 def test_every_method_handed_to_people_stands_in_an_example():
     words = set(re.findall(r"\.(\w+)", " ".join(example_lines())))
     missing = []

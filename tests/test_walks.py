@@ -151,6 +151,7 @@ def files_passed(walk: Callable[[], object]) -> Counter[str]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WALKS)
 def test_a_walk_stays_within_its_files(name: str) -> None:
     walk, most = WALKS[name]

@@ -277,6 +277,7 @@ def test_records_beyond_the_last_number_are_caught(monkeypatch):
     assert _most_lost(monkeypatch) > 1.5 * float(EPSILON)
 
 
+@pytest.mark.long
 def test_intervals_hold_the_lost_records():
     held = np.repeat([0, 1, 2, 5, 8, 70], [9, 500, 300, 60, 20, 3])
     inside = np.zeros(2)

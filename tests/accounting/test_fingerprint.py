@@ -91,6 +91,7 @@ def test_predictions_made_meanwhile_change_nothing():
     assert question_digest(mechanism) == before
 
 
+@pytest.mark.long
 def test_the_fingerprint_is_the_same_in_another_process():
     root = str(Path(bf.__file__).parents[1])
     runs = [

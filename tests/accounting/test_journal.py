@@ -165,6 +165,7 @@ def test_threads_never_overspend(journal):
     journal.verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["reserve", "store"])
 def test_work_per_charge_does_not_grow(kind):
     # Instructions of SQLite's machine instead of seconds: exact, and the same anywhere.

@@ -169,6 +169,7 @@ def _pairs(visits, labs):
     return None if visits is None else [age * 4 + labs for age in visits]
 
 
+@pytest.mark.long
 def test_two_descriptions_of_one_source_share_the_budget():
     by_age = bf.PeopleTable("by age", VISITS, source="clinic/visits")
     by_ward = bf.PeopleTable(

@@ -85,6 +85,7 @@ def test_a_projection_of_a_region_is_protected_as_the_region_is():
     assert not protects_region(unrelated, BLOCKS, np.arange(3))
 
 
+@pytest.mark.long
 def test_large_blocks_are_checked_without_walking_their_edges():
     cells = 2**20
     line = bf.Domain(cells)

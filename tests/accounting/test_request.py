@@ -68,6 +68,7 @@ def neighbours(policy):
         yield Pair((2, 0, 3, 1, 0, 5), edge).sides
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_only_what_no_neighbour_and_no_noise_changes_is_public(name, family):

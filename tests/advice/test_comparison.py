@@ -67,6 +67,7 @@ def test_predictions_are_those_of_the_mechanisms(policy, workload):
         assert one.total == pytest.approx(expected, rel=1e-9), one.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [bf.workloads.AllRanges, bf.workloads.Prefixes])
 def test_no_threshold_promises_more_error_than_all_moves_do(kind):
     # What is planned for all moves serves every threshold.

@@ -199,6 +199,7 @@ def siblings_of(policy, asked):
 
 
 # Lines that are looked at first, of six public shapes.
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["cells", "ranges", "prefixes"])
 @pytest.mark.parametrize(
     "policy",

@@ -14,6 +14,7 @@ ASKED = bf.workloads.Tables(SURVEY, ways=2)
 POLICY = bf.policies.AddRemove(SURVEY)
 
 
+@pytest.mark.long
 def test_larger_budgets_misplace_less_and_the_least_that_suffices_is_named():
     terms = {"records": 3_000, "amounts": ["2", "0.05"]}
     found = bf.translate_tables(POLICY, ASKED, misplaced=0.1, **terms)

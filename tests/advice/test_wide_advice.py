@@ -61,6 +61,7 @@ def test_named_mechanisms_are_not_compared_on_a_wide_domain():
         bf.plotting.error_against_epsilon(P.AddRemove(TIME), W.Identity(TIME), [1, 2])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("domain", [TIME, WORDS])
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])
 @pytest.mark.parametrize("scope", ["simultaneous", "per_query"])
@@ -80,6 +81,7 @@ def test_the_least_budget_of_a_list_keeps_the_promise(domain, currency, scope):
     assert less.largest_error(Fraction(1, 20), each=each) > 300
 
 
+@pytest.mark.long
 def test_the_least_budget_of_a_list_has_ends():
     policy, asked = P.AddRemove(WORDS), W.Identity(WORDS)
     exact = bf.translate(policy, asked, alpha=0.5, beta=0.05)

@@ -82,6 +82,7 @@ def job_file(name, budget, data=""):
     return name
 
 
+@pytest.mark.long
 def test_a_job_file_names_an_auditor_and_is_drawn_again(desk, monkeypatch):
     march = job_file("march.toml", 'request = "March"')
     told("release", march, "--dry-run")
@@ -98,6 +99,7 @@ def test_a_job_file_names_an_auditor_and_is_drawn_again(desk, monkeypatch):
     assert with_data == {"March": ("data", True), "April": ("data", False)}
 
 
+@pytest.mark.long
 def test_weeks_and_certificates_of_jobs_are_drawn_again(desk):
     week = job_file("week.toml", "", 'series = "day:week:2026-W45"')
     told("release", week)

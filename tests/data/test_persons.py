@@ -154,6 +154,7 @@ def _worst_move(choose, records=4):
     return worst
 
 
+@pytest.mark.long
 def test_moves_of_one_person_change_at_most_k_records():
     for key in "abcdef":
         by_key = lambda ages: chosen([7] * len(ages), range(len(ages)), 2, key)  # noqa: B023, E731
@@ -169,6 +170,7 @@ def test_trap_an_order_by_protected_values_changes_more():
         )
 
 
+@pytest.mark.long
 def test_without_record_keys_the_choice_is_uniform_over_rows_not_over_values():
     # {a, a, far} against {a, b, far}, one kept: "far" with probability 1/3 in both; a
     # hash of contents keeps it with 1/2 and 1/3, a log ratio of 0.405 at any epsilon.

@@ -45,6 +45,7 @@ def column(path, *values):
     return saved(path / "one.xlsx", [["a"], *([value] for value in values)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("levels", "values", "wanted"),
     [
@@ -255,6 +256,7 @@ def test_a_torn_workbook_is_refused(tmp_path):
         sheets._part_of(book, "another")
 
 
+@pytest.mark.long
 def test_commands_read_workbooks(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [["age", "sex"], *([20 + at % 60, "fm"[at % 2]] for at in range(3000))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
 from experiments import answer_coverage
 from experiments.answer_coverage import (
@@ -23,6 +24,7 @@ def test_records_lie_in_the_cells_that_count_them():
     assert records[1].max() > 20 * np.median(records[1])
 
 
+@pytest.mark.long
 def test_the_table_says_what_is_held_of_groups_and_what_is_bought(
     tmp_path, monkeypatch
 ):

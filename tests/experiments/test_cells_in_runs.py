@@ -31,6 +31,7 @@ def test_rows_of_a_map_are_those_around_its_records(row):
     assert strip.sum() == 5
 
 
+@pytest.mark.long
 def test_what_was_measured_is_recorded(monkeypatch, tmp_path):
     steps = ("8 steps", runs.LEVEL, runs.level_steps("8 steps"))
     monkeypatch.setattr(runs, "judged_sets", lambda data: [steps])

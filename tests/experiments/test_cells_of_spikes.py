@@ -10,6 +10,7 @@ import pytest
 from experiments import cells_of_spikes as spikes
 
 
+@pytest.mark.long
 def test_every_set_has_its_cells(tmp_path):
     (tmp_path / "1d").mkdir()
     for name in spikes.GIVEN_SETS:
@@ -24,6 +25,7 @@ def test_every_set_has_its_cells(tmp_path):
     assert all(counts.min() >= 0 and counts.sum() > 0 for _, _, counts in sets)
 
 
+@pytest.mark.long
 def test_what_was_measured_is_recorded(monkeypatch, tmp_path):
     counts = np.where(np.arange(spikes.CELLS) % 97 == 3, 4_000, 0)
     monkeypatch.setattr(
@@ -42,6 +44,7 @@ def test_what_was_measured_is_recorded(monkeypatch, tmp_path):
         assert line.set in str(line)
 
 
+@pytest.mark.long
 def test_what_was_timed_is_recorded(monkeypatch, tmp_path):
     path = tmp_path / "cells" / "time.csv"
     report = spikes.time_report

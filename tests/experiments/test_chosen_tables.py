@@ -27,6 +27,7 @@ def small_survey():
     return Survey("generated", bf.WideDomain.product(*sides), columns, "a")
 
 
+@pytest.mark.long
 def test_a_line_for_each_policy_and_budget_and_how_far_behind(
     survey, monkeypatch, tmp_path
 ):

@@ -45,6 +45,7 @@ def test_stand_ins_have_the_shape_of_what_they_stand_for(name):
     np.testing.assert_array_equal(found.counts, line_set(name, None).counts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(MAPS))
 def test_generated_maps_hold_all_records(name):
     counts = stand_in_map(name, 30, 20)

@@ -23,6 +23,7 @@ def test_the_country_is_the_same_every_time(country):
     assert 0.3 < (country.counts == 0).mean() < 0.4
 
 
+@pytest.mark.long
 def test_shares_by_importance_have_the_least_sum_of_the_closed_forms():
     figures = list(geography.plan_figures(3_000))
     sums = {(one.case, one.plan): one for one in figures if one.level == "sum"}

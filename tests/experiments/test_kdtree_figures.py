@@ -64,6 +64,7 @@ def test_parts_of_the_rows_can_be_shown(name):
     experiment.draw([], Figure(layout="constrained"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["kdtree-fig6", "kdtree-fig13"])
 def test_the_command_writes_table_picture_and_words(name, tmp_path):
     finished = run_experiment(all_experiments()[name], SETTINGS, tmp_path)

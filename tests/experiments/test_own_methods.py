@@ -12,6 +12,7 @@ from blowfish_fast.measure.selectors.selections import RoughnessTest
 from experiments import judged_sets, own_methods
 
 
+@pytest.mark.long
 def test_every_judged_set_has_its_cells_and_is_the_same_again():
     sets = dict(judged_sets.judged_sets())
     again = dict(judged_sets.judged_sets())
@@ -79,6 +80,7 @@ def test_given_sets_come_first(one_set, tmp_path):
     assert kinds == [own_methods.GIVEN] * 7 + [own_methods.JUDGED]
 
 
+@pytest.mark.long
 def test_parts_are_recorded_one_by_one(one_set, tmp_path):
     path = tmp_path / "cells" / "lines.csv"
     first = list(own_methods.write_lines(None, 2, ["Full cells"], path))
@@ -94,6 +96,7 @@ def test_parts_are_recorded_one_by_one(one_set, tmp_path):
         assert line.releases == 2
 
 
+@pytest.mark.long
 def test_sparse_lines_are_released_more_often(one_set, monkeypatch):
     planned = own_methods.Releases(2, 3)
     monkeypatch.setattr(own_methods, "RELEASES", {})
@@ -104,6 +107,7 @@ def test_sparse_lines_are_released_more_often(one_set, monkeypatch):
     assert [line.method for line in lines] == list(own_methods.own_methods("ranges"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("grade", [0, 1])
 def test_the_test_for_pairs_is_recorded(grade, one_set, monkeypatch, tmp_path):
     monkeypatch.setattr(RoughnessTest, "select", lambda *_, **__: grade)

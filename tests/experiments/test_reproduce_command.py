@@ -73,6 +73,7 @@ def test_bad_input_is_refused(tmp_path, monkeypatch, words, match):
     assert match in str(result.exception)
 
 
+@pytest.mark.long
 def test_a_refusal_ends_with_code_2_and_no_traceback():
     done = subprocess.run(
         [sys.executable, "-m", "experiments", "nothing"],

@@ -25,6 +25,7 @@ def run(out, name=LIGHT, *, seed=3, trials=1, **options):
     )
 
 
+@pytest.mark.long
 def test_rows_depend_on_the_seed_and_not_on_the_number_of_processes(tmp_path):
     alone = run(tmp_path / "one", NOISY)
     shared = run(tmp_path / "two", NOISY, processes=2)

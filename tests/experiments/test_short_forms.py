@@ -28,6 +28,7 @@ def test_all_experiments_of_these_papers_are_there():
     assert set(all_experiments()) >= REQUIRED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(REQUIRED))
 def test_the_short_form_writes_rows_figure_and_verdict(name, tmp_path):
     experiment = all_experiments()[name]
@@ -52,6 +53,7 @@ def test_the_short_form_writes_rows_figure_and_verdict(name, tmp_path):
     assert experiment.summary(read, settings).verdict == finished.summary.verdict
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(REQUIRED))
 def test_a_part_of_the_rows_can_be_shown(name, tmp_path):
     """An interrupted run is summed up from the tasks that finished."""

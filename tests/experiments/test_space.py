@@ -51,6 +51,7 @@ def with_places(monkeypatch):
     world_places._places.cache_clear()
 
 
+@pytest.mark.long
 def test_the_short_form_writes_table_and_maps(tmp_path, without_places):
     experiment = experiment_named("space")
     finished = run_experiment(experiment, QUICK, tmp_path)

@@ -64,6 +64,7 @@ def test_newton_ends_at_the_quantile_or_above_wherever_it_starts(start):
         assert -math.log(miss) <= found <= -math.log(miss) * (1 + 1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("miss", [0.9, 0.5, 0.05, 1e-6, 1e-12])
 def test_no_entry_of_the_table_is_exceeded_more_often_by_a_finer_integral(
     miss, monkeypatch
@@ -149,6 +150,7 @@ def moments(scales, widths):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(30))
 def test_sums_of_discrete_noise_stay_within_their_half_widths(seed):
     rng = np.random.default_rng(seed)
@@ -176,6 +178,7 @@ def test_a_miss_that_is_all_but_sure_has_half_widths_that_are_numbers():
     assert (nearly_sure <= noise_half_widths(spread, 0.5)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "factor"), [(3, 1.09), (10, 1.03), (30, 1.02)])
 def test_half_widths_are_near_the_exact_ones(width, factor):
     own = law(width, 1, 60 * width)

@@ -71,6 +71,7 @@ def test_claims_are_false_as_rarely_as_they_say(kind, asked):
         assert false_share(kind, trials, asked) <= allowed
 
 
+@pytest.mark.long
 def test_shapes_hold_every_single_range_as_often_as_they_say():
     trials, misses = 150, np.zeros(RANGES.queries)
     true = np.asarray(RANGES.answer(SPIKE))

@@ -417,6 +417,7 @@ OF_AGE_AND_JOB = np.minimum(np.arange(18) // 4, 3)[:, None] != np.arange(4)
 """Cells of age and job in which nobody of the fixture is."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "terms",
     [{"epsilon": 1}, {"rho": "0.01"}, {"epsilon": "0.05"}],

@@ -39,6 +39,7 @@ def of_fours(people, ways, policy=None, **terms):
     return mechanism.release(data, rng=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("terms", [{"epsilon": 1}, {"rho": "0.01"}])
 def test_triples_are_chosen_where_tables_of_three_are_asked(parity, terms):
     true = np.zeros((4, 4, 4))
@@ -67,6 +68,7 @@ def test_triples_stay_within_the_size_of_the_model(parity):
     assert not any(len(axes) == 3 for axes in out.measured_cells())
 
 
+@pytest.mark.long
 def test_triples_of_public_attributes_are_exact_and_screens_have_none(parity):
     still = {
         name: P.Graph(FOURS.marginal([name]), np.zeros((0, 2), dtype=int))
@@ -82,6 +84,7 @@ def test_triples_of_public_attributes_are_exact_and_screens_have_none(parity):
     assert not any(len(axes) == 3 for axes in screened.measured_cells())
 
 
+@pytest.mark.long
 def test_impossible_cells_count_for_triples_as_well(parity):
     mask = np.zeros((4, 4), dtype=bool)
     mask[:2, 2:] = True

@@ -20,22 +20,10 @@ ASKED = {
 FAMILIES = bf.policies.Full, bf.policies.AddRemove
 
 
-def fits(family, name, asked):
-    """Return whether a mechanism takes the workload: some are for lines alone."""
-    try:
-        MECHANISMS[name](family(ASKED[asked].domain), ASKED[asked], epsilon=3)
-    except BlowfishError:
-        return False
-    return True
-
-
-FITTING = [
-    (family, name, asked)
-    for family in FAMILIES
+NAMES = [
+    name
     for name in sorted(MECHANISMS)
     if "workload" in inspect.signature(MECHANISMS[name]).parameters
-    for asked in ASKED
-    if fits(family, name, asked)
 ]
 
 
@@ -48,25 +36,31 @@ def halves_known(policy):
     return policy.with_constraints(known)
 
 
-def test_every_mechanism_with_a_workload_takes_some_of_these():
-    assert len({name for _, name, _ in FITTING}) >= 18
-    assert {asked for _, _, asked in FITTING} == set(ASKED)
+def test_enough_mechanisms_are_told_what_is_asked():
+    assert len(NAMES) >= 18
 
 
-@pytest.mark.parametrize(("family", "name", "asked"), FITTING)
-def test_a_release_is_that_of_its_part_of_epsilon_without_constraints(
-    family, name, asked
-):
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_release_is_that_of_its_part_of_epsilon_without_constraints(family, name):
     # Buckets, rounds, frequencies and grids weigh the noise that will be drawn.
-    policy = family(ASKED[asked].domain)
-    known = halves_known(policy)
-    assert known.group_size > 1
-    free = MECHANISMS[name](policy, ASKED[asked], epsilon=3)
-    bound = MECHANISMS[name](known, ASKED[asked], epsilon=3 * known.group_size)
-    cells = policy.domain.size
-    counts = np.arange(cells) * 7 % 23 * (np.arange(cells) > cells // 3)
-    counts = counts.reshape(policy.domain.shape)
-    for seed in (1, 2):
-        expected = free.release(counts, rng=seed).estimate
-        found = bound.release(counts, rng=seed).estimate
-        np.testing.assert_array_equal(found, expected)
+    taken = 0
+    for asked in ASKED.values():
+        policy = family(asked.domain)
+        known = halves_known(policy)
+        assert known.group_size > 1
+        try:
+            free = MECHANISMS[name](policy, asked, epsilon=3)
+        except BlowfishError:
+            continue  # some mechanisms are for lines alone
+        taken += 1
+        bound = MECHANISMS[name](known, asked, epsilon=3 * known.group_size)
+        cells = policy.domain.size
+        counts = np.arange(cells) * 7 % 23 * (np.arange(cells) > cells // 3)
+        counts = counts.reshape(policy.domain.shape)
+        for seed in (1, 2):
+            expected = free.release(counts, rng=seed).estimate
+            found = bound.release(counts, rng=seed).estimate
+            np.testing.assert_array_equal(found, expected)
+    assert taken

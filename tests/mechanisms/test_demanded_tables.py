@@ -59,6 +59,7 @@ def true_table(axes, records=4000):
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("terms", [{}, {"rho": "0.02"}])
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_demanded_tables_are_measured_cell_by_cell_with_intervals(name, terms):

@@ -78,6 +78,7 @@ def test_quantiles_of_numbers_lie_in_their_intervals(look):
     assert look["trust"].quantiles() == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 def test_numbers_beyond_the_bars_count_in_quantiles(seed):
     rng = np.random.default_rng(seed)

@@ -74,6 +74,7 @@ def test_b3_geometric_shares():
     assert sum(by_level) == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fan_out", [None, 2, 3])
 @pytest.mark.parametrize(
     ("shape", "weights"),
@@ -94,6 +95,7 @@ def test_every_policy_is_paid_for(shape, fan_out, weights):
             assert price.passed, (policy, price)
 
 
+@pytest.mark.long
 def test_greedy_weights_are_no_worse_than_equal_ones_on_their_workload():
     line = bf.Domain(300)
     ranges = bf.workloads.Ranges.random(line, 200, rng=3)

@@ -67,6 +67,7 @@ POLICIES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_every_policy_is_served_and_audited(policy):
     mechanism, points = bf.KMeans.example(policy.domain, policy, 2)

@@ -236,6 +236,7 @@ def fitted(release, fit):
     return fit(measured.noisy[:1024], float(measured.scales.widths[0]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gain", [30.0, np.inf])
 def test_cells_that_share_no_height_are_fitted_by_their_neighbours(gain, monkeypatch):
     monkeypatch.setattr(neighbour_prior, "LEAST_GAIN", gain)

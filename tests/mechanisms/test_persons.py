@@ -33,6 +33,7 @@ def _runs(name, policy):
         return None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"kmeans"}))
 def test_no_person_costs_more_than_was_charged(name):
     ran = 0

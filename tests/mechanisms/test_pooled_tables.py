@@ -44,6 +44,7 @@ def misplaced(out, people):
     return float(np.mean(shares))
 
 
+@pytest.mark.long
 def test_many_weak_pairs_are_met_better_together_than_by_choice(people, monkeypatch):
     mech = mechanism(records=2500)
     data = bf.TableCounts.from_records(mech, people)
@@ -56,6 +57,7 @@ def test_many_weak_pairs_are_met_better_together_than_by_choice(people, monkeypa
     assert misplaced(pooled, people) < 0.8 * misplaced(by_choice, people)
 
 
+@pytest.mark.long
 def test_pooled_pairs_have_intervals_of_the_truth(people):
     mech = mechanism(rho="0.0025", records=2500)
     out = mech.release(bf.TableCounts.from_records(mech, people), rng=2)

@@ -155,6 +155,7 @@ def test_a_ledger_takes_it_only_from_a_curator_who_vouches_for_it(tmp_path):
         ledger.release(Ahp(POLICY, CELLS, epsilon=0.25), COUNTS)
 
 
+@pytest.mark.long
 def test_the_audit_passes_it_and_catches_one_that_leaks():
     from blowfish_fast.audit.walk import audit_everything
 
@@ -212,6 +213,7 @@ def test_an_experiment_sets_it_beside_the_baselines(tmp_path):
     assert (len(shown), len(figure.axes)) == (5, 6)
 
 
+@pytest.mark.long
 def test_one_file_of_forty_lines_defines_it_and_compares_it_with_dawa():
     path = FOLDER / "equal_widths.py"
     assert len(path.read_text().splitlines()) <= 40
@@ -252,6 +254,7 @@ def folder_with_the_package(tmp_path):
     return site
 
 
+@pytest.mark.long
 def test_an_installed_package_is_found_by_its_entry_point(site, tmp_path):
     (shown,) = re.findall(r"^blowfish recommend (.*)$", README, re.MULTILINE)
     release = (

@@ -47,6 +47,7 @@ def off(out, cells, name, axis):
     return np.abs(out.fitted(name).estimate - true).sum() / 10_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("terms", [{"epsilon": "0.3"}, {"rho": "0.005"}])
 def test_running_totals_say_more_where_edges_are_short(cells, terms, monkeypatch):
     totals = [released(cells, seed, **terms) for seed in range(3)]

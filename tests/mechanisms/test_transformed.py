@@ -74,6 +74,7 @@ def part_labels(policy):
     return np.zeros(policy.domain.size, dtype=int) if labels is None else labels
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize(
     "partition", PARTITIONS, ids=lambda one: getattr(one, "name", one)
@@ -208,6 +209,7 @@ def test_buckets_of_a_grid_are_joined_where_they_touch():
     assert pairs == {(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)}
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=example_count(60))
 @given(any_policy(), st.data())
 def test_split_and_collapsed_graphs_have_equal_sensitivities(policy, data):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -47,7 +49,10 @@ def released(rng=1, policy=None, data=DATA, **budget):
     return mechanism.release(data, rng=rng)
 
 
-RELEASE = released()
+@functools.cache
+def shared_release():
+    """Return the release that most tests ask, drawn when the first one needs it."""
+    return released()
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.1"}], ids=str)
@@ -71,63 +76,72 @@ def test_rectangles_hold_the_truth(kind, budget):
 
 
 def test_answers_are_sums_of_boxes_by_area():
-    boxes, totals = RELEASE.boxes, RELEASE.totals
+    boxes, totals = shared_release().boxes, shared_release().totals
     for query in range(5):
         low = np.maximum(boxes[:, 0], LOWS[query])
         high = np.minimum(boxes[:, 1], HIGHS[query])
         part = np.maximum(high - low, 0).astype(float).prod(axis=1)
         area = (boxes[:, 1] - boxes[:, 0]).astype(float).prod(axis=1)
         expected = (part / area * totals).sum()
-        assert RELEASE.answer(ASKED)[query] == pytest.approx(expected, abs=1e-6)
-    assert (RELEASE.standard_errors(ASKED) > 0).all()
+        assert shared_release().answer(ASKED)[query] == pytest.approx(
+            expected, abs=1e-6
+        )
+    assert (shared_release().standard_errors(ASKED) > 0).all()
 
 
 def test_few_rectangles_at_a_time_give_the_same(monkeypatch):
-    answers, ends = RELEASE.answer(ASKED), RELEASE.intervals(ASKED, together=True)
+    answers, ends = (
+        shared_release().answer(ASKED),
+        shared_release().intervals(ASKED, together=True),
+    )
     home = "blowfish_fast.release.wide.ranges_release"
     monkeypatch.setattr(f"{home}.PIECES_AT_ONCE", 3)
-    np.testing.assert_allclose(RELEASE.answer(ASKED), answers)
-    np.testing.assert_allclose(RELEASE.intervals(ASKED, together=True), ends)
-    assert RELEASE.answer(W.Rectangles(MAP, LOWS[:0], HIGHS[:0])).shape == (0,)
+    np.testing.assert_allclose(shared_release().answer(ASKED), answers)
+    np.testing.assert_allclose(shared_release().intervals(ASKED, together=True), ends)
+    assert shared_release().answer(W.Rectangles(MAP, LOWS[:0], HIGHS[:0])).shape == (0,)
 
 
 def test_rectangles_are_selected_by_values():
     low, high = LOWS[0], HIGHS[0]
-    chosen = RELEASE.where(
+    chosen = shared_release().where(
         east=slice(int(low[0]) + 1000, int(high[0]) + 1000),
         north=slice(int(low[1]), int(high[1])),
     )
-    assert chosen.count() == pytest.approx(RELEASE.answer(ASKED)[0])
+    assert chosen.count() == pytest.approx(shared_release().answer(ASKED)[0])
     ends = chosen.interval()
-    assert ends == pytest.approx(tuple(RELEASE.intervals(ASKED)[0]))
+    assert ends == pytest.approx(tuple(shared_release().intervals(ASKED)[0]))
     assert "x [" in repr(chosen)
-    halves = RELEASE.where(north=[slice(0, 2**29), slice(2**29, SIDE)])
-    whole = RELEASE.where()
+    halves = shared_release().where(north=[slice(0, 2**29), slice(2**29, SIDE)])
+    whole = shared_release().where()
     assert halves.count() == pytest.approx(whole.count())
-    assert whole.count() == pytest.approx(RELEASE.totals.sum())
+    assert whole.count() == pytest.approx(shared_release().totals.sum())
     values = [[int(low[0]) + 1000, int(low[1])]], [[int(high[0]) + 1000, int(high[1])]]
     named = W.Rectangles.between(MAP, *values)
-    assert RELEASE.answer(named)[0] == pytest.approx(chosen.count())
+    assert shared_release().answer(named)[0] == pytest.approx(chosen.count())
 
 
 def test_buckets_are_a_table_of_boxes_and_files_keep_them(tmp_path):
-    table = RELEASE.buckets()
+    table = shared_release().buckets()
     assert list(table)[:4] == ["east_from", "east_to", "north_from", "north_to"]
     assert table["east_from"].min() == 1000
     assert table["east_to"].max() == SIDE + 1000
-    assert list(RELEASE.to_table(None))[-1] == "count"
-    back = bf.RangesRelease.from_bytes(RELEASE.to_bytes())
-    np.testing.assert_array_equal(back.answer(ASKED), RELEASE.answer(ASKED))
-    np.testing.assert_array_equal(back.boxes, RELEASE.boxes)
-    assert len(RELEASE.to_dict()["totals"]) == len(RELEASE)
+    assert list(shared_release().to_table(None))[-1] == "count"
+    back = bf.RangesRelease.from_bytes(shared_release().to_bytes())
+    np.testing.assert_array_equal(back.answer(ASKED), shared_release().answer(ASKED))
+    np.testing.assert_array_equal(back.boxes, shared_release().boxes)
+    assert len(shared_release().to_dict()["totals"]) == len(shared_release())
 
 
 def test_a_file_whose_buckets_are_no_boxes_is_refused():
-    measurement = RELEASE.measurements[0]
+    measurement = shared_release().measurements[0]
     edges = measurement.buckets.edges.copy()
     edges[1] += 1
     wrong = measurement._replace(buckets=bf.data.buckets.Buckets(edges))
-    fields = {"domain": MAP, "mechanism": "dawa", "guarantee": RELEASE.guarantee}
+    fields = {
+        "domain": MAP,
+        "mechanism": "dawa",
+        "guarantee": shared_release().guarantee,
+    }
     bad = bf.RangesRelease(measurement=wrong, details={}, version="0", **fields)
     with pytest.raises(ReleaseFileError, match="boxes that make it up"):
         bf.RangesRelease.from_bytes(bad.to_bytes())
@@ -136,7 +150,7 @@ def test_a_file_whose_buckets_are_no_boxes_is_refused():
 def test_any_number_of_buckets_finds_room(monkeypatch):
     monkeypatch.setattr(dawa, "MOST_MAP_PIECES", 2)
     crowded = released()
-    assert len(crowded) == len(RELEASE)
+    assert len(crowded) == len(shared_release())
     mechanism = bf.Dawa(P.AddRemove(MAP), ASKED, epsilon=1)
     assert mechanism.memory_needed() < 2**30
 
@@ -177,8 +191,12 @@ def test_what_a_map_does_not_offer_is_refused():
             r"2\^50",
         ),
         (lambda: W.Rectangles.between(MAP, [[1]], [[2]]), WorkloadError, "corners"),
-        (lambda: RELEASE.answer(W.Identity(MAP)), InputError, "answers rectangles"),
-        (lambda: RELEASE.where({0: 5, "east": 7}), InputError, "stated once"),
+        (
+            lambda: shared_release().answer(W.Identity(MAP)),
+            InputError,
+            "answers rectangles",
+        ),
+        (lambda: shared_release().where({0: 5, "east": 7}), InputError, "stated once"),
     ):
         with pytest.raises(error, match=why):
             build()

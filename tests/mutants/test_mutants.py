@@ -43,6 +43,7 @@ def test_every_rule_finds_its_places_and_leaves_messages_alone(
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("room", ["measure", "accounting"])
 def test_every_mutant_of_the_border_compiles(room: str) -> None:
     # The first and the last of each file: all come from the same rules.
@@ -62,6 +63,7 @@ def test_equivalents_are_mutants_that_exist_and_are_explained() -> None:
     assert [key for key, why in known.items() if len(why.split()) < 4] == []
 
 
+@pytest.mark.long
 def test_functions_are_found_beside_weak_references_to_what_is_gone() -> None:
     gone = weakref.proxy({1, 2})
     with pytest.raises(ReferenceError):

@@ -36,6 +36,7 @@ def test_predicted_errors_are_those_of_the_mechanism(texts):
     assert {"cells", "ordered", "0.1", "0.5", "1"} <= set(texts(axes))
 
 
+@pytest.mark.long
 def test_typical_errors_are_measured_on_generated_data_and_marked(texts):
     axes = bf.plotting.error_against_epsilon(
         POLICY, RANGES, [0.1, 1], ["dawa", "cells"], records=500, rng=5
@@ -51,6 +52,7 @@ def test_typical_errors_are_measured_on_generated_data_and_marked(texts):
     assert "dawa (typical)" in texts(axes)
 
 
+@pytest.mark.long
 def test_the_best_are_chosen_where_none_is_named():
     drawn = curves(bf.plotting.error_against_epsilon(POLICY, RANGES, EPSILONS))
     best = bf.compare(POLICY, RANGES, epsilon=0.5, hurried=True).best.name
@@ -108,6 +110,7 @@ def test_a_mechanism_over_another_domain_is_refused():
         bf.plotting.error_against_epsilon(POLICY, RANGES, [0.1, 1], [laplace])
 
 
+@pytest.mark.long
 def test_the_error_rises_with_theta_up_to_that_of_any_two_values(texts):
     axes = bf.plotting.tradeoff_over_theta(LINE, RANGES, [1, 4, 31], epsilon=0.5)
     errors = axes.lines[0].get_ydata()

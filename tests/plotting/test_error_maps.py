@@ -24,6 +24,7 @@ def test_every_table_has_its_field():
     assert "records" in bf.plotting.table_errors(plan()).get_title()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attributes", [3, 14, 16])
 def test_numbers_stay_inside_their_fields(attributes):
     sizes = [2 + at for at in range(attributes)]

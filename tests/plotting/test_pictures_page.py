@@ -59,6 +59,7 @@ def test_pictures_come_from_seeded_releases(script):
         assert "seeded: an experiment" in script.PICTURES[name]().get_title()
 
 
+@pytest.mark.long
 def test_the_script_writes_a_file_per_picture(script, tmp_path, monkeypatch):
     few = {one: script.PICTURES[one] for one in ("policy_small", "budget")}
     monkeypatch.setattr(script, "PICTURES", few)

@@ -87,6 +87,7 @@ def test_a_grid_names_rows_and_columns(texts):
     assert len(axes.get_yticks()) == 4
 
 
+@pytest.mark.long
 def test_all_that_is_drawn_lies_within_the_limits():
     for domain in SMALL:
         for policy in policy_families(domain).values():

@@ -24,6 +24,7 @@ def pickled(policy):
     return pickle.loads(pickle.dumps(policy))
 
 
+@pytest.mark.long
 @settings(max_examples=example_count(150))
 @given(examples.any_policy())
 def test_distances_and_joins_equal_networkx(policy):
@@ -50,6 +51,7 @@ def test_absent_is_as_far_as_the_graph_says(policy):
     assert policy.joins(np.arange(cells), -1).tolist() == [one == 1 for one in expected]
 
 
+@pytest.mark.long
 @settings(max_examples=example_count(250))
 @given(examples.any_policy(), st.data())
 def test_the_quotient_equals_the_definition(policy, data):
@@ -79,6 +81,7 @@ def test_the_quotient_equals_the_definition(policy, data):
     assert policies.from_dict(quotient.to_dict()) == quotient
 
 
+@pytest.mark.long
 @settings(max_examples=example_count(100))
 @given(examples.any_policy(), st.data())
 def test_quotients_nest(policy, data):
@@ -91,6 +94,7 @@ def test_quotients_nest(policy, data):
     assert twice.parent is once
 
 
+@pytest.mark.long
 @settings(max_examples=example_count(150))
 @given(examples.any_policy(), examples.any_policy())
 def test_json_equality_and_hashing(one, other):

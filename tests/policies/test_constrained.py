@@ -78,6 +78,7 @@ def worst_neighbour_cost(policy, measurement):
     return worst
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", CASES, ids=repr)
 def test_no_neighbours_are_told_apart_beyond_epsilon(policy):
     laplace = bf.Laplace(policy, bf.workloads.Identity(policy.domain), epsilon=1)

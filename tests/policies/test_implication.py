@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs as reference
 
 
+@pytest.mark.long
 @settings(max_examples=example_count(300))
 @given(st.data())
 def test_implying_means_more_edges(data):
@@ -20,6 +22,7 @@ def test_implying_means_more_edges(data):
     assert one.implies(other) == more
 
 
+@pytest.mark.long
 @settings(max_examples=example_count(300))
 @given(examples.on_a_grid(), examples.on_a_grid())
 def test_implying_means_more_edges_on_a_grid(one, other):

@@ -52,6 +52,7 @@ def test_components_equal_networkx(policy):
     assert found == expected
 
 
+@pytest.mark.long
 @settings(max_examples=example_count(150))
 @given(examples.any_policy(), st.data())
 def test_bandwidth_names_the_furthest_neighbour(policy, data):

@@ -183,6 +183,7 @@ def test_disjoint_marginals_under_attribute_cost_the_largest():
     assert chains(same, Attribute(grid)) == Chains(3, 1, True)
 
 
+@pytest.mark.long
 def test_c12_random_sparse_policies_obey_the_theorem_and_the_bounds():
     rng = np.random.default_rng(82)
     sparse, printed_fails = 0, 0

@@ -67,6 +67,7 @@ def test_larger_grids_equal_the_definition(shape, metric, theta):
     np.testing.assert_array_equal(steps, reference.distances(edges, cells))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("square", [1, 2, 4, 5, 8, 9, 10, 13, 18, 25])
 def test_straight_line_distances_in_the_plane_are_exact(square):
     policy = policies.Threshold(Domain((24, 17)), math.sqrt(square), metric="l2")

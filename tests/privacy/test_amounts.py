@@ -37,6 +37,7 @@ def prices(plan):
     return audit_measurements(plan.mechanism, counts, seed=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("currency", [EPSILON, RHO], ids=lambda one: one.name)
 @pytest.mark.parametrize("kind", ["mean", "sum", "share"])
 @pytest.mark.parametrize("policy", TABLES)

@@ -236,6 +236,7 @@ def test_without_a_bug_every_check_passes(check):
     assert check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("plant", "check"), BUGS, ids=lambda one: one.__name__)
 def test_every_planted_bug_is_caught(plant, check):
     with (

@@ -343,6 +343,7 @@ def test_many_choices_from_one_preparation_follow_the_law_of_single_ones(setting
     assert stats.chi2_contingency(table).pvalue > 1e-4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", selector_names())
 @pytest.mark.parametrize("family", ["add_remove", "full"])
 def test_every_selector_makes_many_choices(name, family):
@@ -395,6 +396,7 @@ def test_an_excess_of_five_percent_planted_in_a_choice_is_seen(selector):
     assert fair.share == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sort", [NoisySort(), NoisySort(2), ThresholdedSort()])
 @pytest.mark.parametrize("family", ["add_remove", "blocks", "graph", "line"])
 def test_many_noisy_counts_are_grouped_as_each_by_itself(sort, family):

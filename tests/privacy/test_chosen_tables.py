@@ -85,6 +85,7 @@ def sides_of(policy, background):
         yield first, second, steps_along(policy, edge)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weights", [(64,), (64, 16, 5)])
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_changes_of_all_scores_lie_in_the_stated_interval(name, weights, generator):
@@ -175,6 +176,7 @@ def log_law(selector, cells, policy, epsilon=Fraction(1)):
     return nats - np.log(np.exp(nats).sum())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "name", "weights"),
     [
@@ -296,6 +298,7 @@ def test_planted_bugs_in_certificates_are_caught(kind, name, generator):
     assert certificate_loss(kind, POLICIES[name], generator) > 1
 
 
+@pytest.mark.long
 def test_transcripts_with_a_certificate_cost_no_more_than_was_granted():
     policy = POLICIES["add_remove"]
     testimony, told = watched(policy, 1, certify="0.3")
@@ -304,6 +307,7 @@ def test_transcripts_with_a_certificate_cost_no_more_than_was_granted():
     assert max(transcript_losses(told, policy)) <= 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["add_remove", "attribute"])
 def test_transcripts_with_demanded_tables_cost_no_more_than_was_granted(name):
     policy = POLICIES[name]
@@ -496,6 +500,7 @@ def selectors_seen(testimony, counts):
     ]
 
 
+@pytest.mark.long
 def test_equal_published_tables_lead_to_equal_choices_whatever_the_truth():
     testimony, told = watched(POLICIES["add_remove"], 1)
     truth = told.cells.reshape(SMALL.shape)
@@ -503,6 +508,7 @@ def test_equal_published_tables_lead_to_equal_choices_whatever_the_truth():
     assert selectors_seen(testimony, truth) == selectors_seen(testimony, moved)
 
 
+@pytest.mark.long
 def test_an_estimate_from_true_single_tables_is_caught(monkeypatch):
     # No enumeration of losses on few cells sees this bug: it needs two databases.
     genuine = TablesRun._selector
@@ -537,6 +543,7 @@ def forbidden():
     return {(0, 1): mask}
 
 
+@pytest.mark.long
 def test_impossible_cells_leave_the_price_and_the_choices_as_they_are():
     policy = POLICIES["add_remove"]
     testimony, told = watched(policy, 1, impossible=forbidden())
@@ -549,6 +556,7 @@ def test_impossible_cells_leave_the_price_and_the_choices_as_they_are():
     assert selectors_seen(testimony, truth) == selectors_seen(testimony, moved)
 
 
+@pytest.mark.long
 def test_impossible_cells_that_the_data_name_are_caught(monkeypatch):
     def where_nobody_is(self):
         counted, counts = self.plan.counted, self.private._counts
@@ -586,6 +594,7 @@ def test_a_prior_leaves_the_price_and_the_choices_as_they_are():
     assert selectors_seen(testimony, truth) != selectors_seen(plain, truth)
 
 
+@pytest.mark.long
 def test_a_prior_that_is_counted_from_the_data_is_caught(monkeypatch):
     def from_the_truth(self):
         counted, counts = self.plan.counted, self.private._counts

@@ -45,6 +45,7 @@ class PairsOfATriple(WorstTable):
         yield from (penalty - surplus for penalty in choice.penalties)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_triples_change_scores_within_the_interval_of_pairs(name, generator):
     policy, widest = POLICIES[name], Fraction(0)
@@ -108,6 +109,7 @@ def test_whole_transcripts_with_triples_cost_at_most_what_was_granted(name):
     assert selectors_seen(testimony, truth) == selectors_seen(testimony, moved)
 
 
+@pytest.mark.long
 def test_triples_that_the_truth_lets_in_are_caught(monkeypatch):
     # A candidate that one neighbour has and the other has not: an infinite loss.
     genuine = TablesRun._open_triples

@@ -74,6 +74,7 @@ def test_a_table_is_exact_iff_no_edge_moves_it(name):
         assert is_exact(table, kinds) == still
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", ["1", "0.001", "7.3"])
 @pytest.mark.parametrize("name", sorted(LISTED))
 def test_rates_cost_at_most_epsilon_on_every_edge(name, epsilon):
@@ -88,6 +89,7 @@ def test_rates_cost_at_most_epsilon_on_every_edge(name, epsilon):
     assert strategy.cost(stated, scales) == Fraction(int(worst), scales.unit)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(LISTED))
 def test_the_exact_privacy_loss_of_a_release_stays_within_epsilon(name):
     # The loss of discrete Laplace rows on an edge is at most the sum of |move| / b.
@@ -153,6 +155,7 @@ def with_presence(stated, length):
     return P.TablePolicy(SMALL, stated, presence=length), around
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(STATED))
 @pytest.mark.parametrize("length", FAR)
 def test_presence_at_a_distance_may_cost_as_many_edges(length, name, generator):
@@ -224,6 +227,7 @@ def test_the_audit_prices_all_tables_that_an_edge_moves():
     assert edge_cost(louder, 0, SMALL.size - 1) > 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(LISTED))
 def test_the_audit_sees_noise_that_is_too_small_by_a_thousandth(name):
     listed, stated = LISTED[name]

@@ -72,6 +72,7 @@ def test_the_twin_and_the_descent_follow_the_law(cells, fan_out):
         assert stats.chi2.sf(square, len(observed) - 1) > 1e-4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["add_remove", "full"])
 def test_a_descent_by_unevenness_costs_at_most_epsilon(family):
     policy = policy_families(LINE)[family]
@@ -102,6 +103,7 @@ def test_the_audit_finds_costs_that_leave_out_what_lies_below():
             assert case.descent(counts).differs(runs=30)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["add_remove", "full", "line", "threshold_absent"])
 @pytest.mark.parametrize("fan_out", [2, 4])
 def test_a_descent_costs_at_most_epsilon(family, fan_out):

@@ -27,6 +27,7 @@ def pooling(monkeypatch):
     monkeypatch.setattr(bf.ChosenTables, "_pools", lambda self, records, budget: True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["add_remove", "full", "presence"])
 def test_transcripts_with_pooled_tables_cost_no_more_than_was_granted(name, pooling):
     policy = POLICIES[name]

@@ -131,6 +131,7 @@ def test_half_the_price_of_a_total_is_seen_in_whole_transcripts(monkeypatch):
     assert max(losses) > 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["add_remove", "presence", "full_absent"])
 def test_nothing_is_totalled_where_presence_is_secret(name):
     testimony, _ = watched(POLICIES[name], 1)

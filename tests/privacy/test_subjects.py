@@ -42,6 +42,7 @@ def test_every_fault_is_seen(call, kind):
     assert report.finding.evidence.log_ratio > 1
 
 
+@pytest.mark.long
 def test_a_fault_may_lie_in_the_relation_of_neighbours():
     call = strangers.sensitivity_of_adding
     added, changed = (
@@ -54,6 +55,7 @@ def test_a_fault_may_lie_in_the_relation_of_neighbours():
     assert not changed.passed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("call", "event"),
     [
@@ -173,6 +175,7 @@ def test_the_command_audits_a_callable_and_names_the_violation():
     json.dumps(report)
 
 
+@pytest.mark.long
 def test_the_command_holds_a_callable_against_the_promise_that_is_typed():
     words = ["--samples", "1000", "--data", "records", "--cells", "2"]
     named = ["audit", "--subject", f"{STRANGERS}:right_count", *words]

@@ -68,6 +68,7 @@ def cost_of_moves(policy, counts, labels, strategy):
 
 
 # Noise on edges is priced draw by draw below: a sum of draws hides one edge there.
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", [one for one in NAMES if one != "edge_lines"])
 @pytest.mark.parametrize("labels", [CONTIGUOUS, SCATTERED], ids=["runs", "scattered"])
 @pytest.mark.parametrize("name", GRAPHS)

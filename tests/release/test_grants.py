@@ -160,6 +160,7 @@ def test_a_saved_release_still_knows_what_its_intervals_hold():
         assert (again.holds_truth(RANGES) == release.holds_truth(RANGES)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("theta", [None, 1, 8])
 @given(seed=st.integers(0, 2**32 - 1), epsilon=st.sampled_from(["0.05", "0.5", "1"]))
 @settings(max_examples=25, deadline=None)

@@ -71,6 +71,7 @@ def test_it_equals_plain_data_and_survives_copies(promise):
             same.policy["kind"] = "full"
 
 
+@pytest.mark.long
 def test_a_policy_is_written_once_and_forgotten_with_it():
     from blowfish_fast.release import guarantee
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -44,14 +45,21 @@ def counted(ages, sexes):
 
 AGE, SEX = records()
 COUNTS = counted(AGE, SEX)
-RELEASE = bf.Dawa(POLICY, CELLS, epsilon="0.1").release(COUNTS, rng=4)
+
+
+@functools.cache
+def shared_release():
+    """Return the release that every test asks, drawn when the first one needs it."""
+    return bf.Dawa(POLICY, CELLS, epsilon="0.1").release(COUNTS, rng=4)
 
 
 def certified(ask, seed=7, epsilon=2, **options):
     """Return the answers of the release once they are certified, and the claim."""
-    certifier = Certifier(RELEASE, ask(RELEASE), epsilon=epsilon, **options)
+    certifier = Certifier(
+        shared_release(), ask(shared_release()), epsilon=epsilon, **options
+    )
     found = certifier.release(COUNTS, rng=seed)
-    return ask(RELEASE.certified(found)), found
+    return ask(shared_release().certified(found)), found
 
 
 def true_parts(measure):
@@ -70,10 +78,11 @@ MEASURES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MEASURES)
 def test_certified_groups_hold_what_is_true_of_the_records(name):
     ask, measure = MEASURES[name]
-    assert ask(RELEASE.group_by("sex")).interval_kind() == "noise"
+    assert ask(shared_release().group_by("sex")).interval_kind() == "noise"
     answers, found = certified(lambda release: ask(release.group_by("sex")))
     low, high = answers.intervals(of="truth").T
     true = np.array(true_parts(measure))
@@ -92,10 +101,12 @@ def test_claims_about_groups_are_false_as_rarely_as_they_say():
 
     cells = (AGE // 5).astype(int)
     true = np.array([AGE[cells == one].mean() for one in range(16)])
-    certifier = Certifier(RELEASE, ask(RELEASE), epsilon=2, confidence=0.8)
+    certifier = Certifier(
+        shared_release(), ask(shared_release()), epsilon=2, confidence=0.8
+    )
     trials, wrong = 300, 0
     for seed in range(trials):
-        kept = RELEASE.certified(certifier.release(COUNTS, rng=seed))
+        kept = shared_release().certified(certifier.release(COUNTS, rng=seed))
         low, high = ask(kept).intervals(0.8, of="truth").T
         wrong += not ((low <= true) & (true <= high)).all()
     assert wrong / trials <= 0.2 + 3 * np.sqrt(0.16 / trials)
@@ -106,7 +117,7 @@ def test_selections_and_cut_cells_are_certified_alone():
         return release.where(sex="F", age=slice(18, 42)).mean("age")
 
     with pytest.raises(IntervalError, match="certificate of these answers"):
-        ask(RELEASE).interval(of="truth")
+        ask(shared_release()).interval(of="truth")
     answer, found = certified(ask)
     low, high = answer.interval(of="truth")
     inside = AGE[(SEX == "F") & (AGE >= 18) & (AGE < 42)]
@@ -114,7 +125,7 @@ def test_selections_and_cut_cells_are_certified_alone():
     assert answer.holds_truth
     assert answer.interval() == (low, high)
     assert str(found).startswith("All of these 1 intervals hold the true answers.")
-    assert RELEASE.certified(found).where(sex="M").count().holds_truth is False
+    assert shared_release().certified(found).where(sex="M").count().holds_truth is False
 
 
 def test_a_fraction_of_many_counts_is_no_promise_of_each():
@@ -142,12 +153,16 @@ def test_a_questions_counts_are_certified_without_asking_for_them():
     assert groups.count().interval_kind() == "truth"
     assert not found.details
     with pytest.raises(InputError, match="certified together"):
-        Certifier(RELEASE, RELEASE.group_by("sex").count()["F"], epsilon=1)
+        Certifier(
+            shared_release(), shared_release().group_by("sex").count()["F"], epsilon=1
+        )
 
 
 def test_every_rectangle_knows_counts_medians_and_shares_of_boxes():
-    found = Certifier(RELEASE, CELLS, epsilon=2, kind="all").release(COUNTS, rng=3)
-    kept = RELEASE.certified(found)
+    found = Certifier(shared_release(), CELLS, epsilon=2, kind="all").release(
+        COUNTS, rng=3
+    )
+    kept = shared_release().certified(found)
     groups = kept.group_by("sex")
     for name in ("count", "median", "share"):
         ask, measure = MEASURES[name]
@@ -198,7 +213,7 @@ def test_answers_of_a_session_are_measured_and_need_no_certificate():
     session = bf.Session(ledger, COUNTS)
     answers = session.partition("sex").noisy_count(epsilon=1, rng=1)
     with pytest.raises(IntervalError, match="measured themselves"):
-        ledger.certify(RELEASE, COUNTS, answers, epsilon=1)
+        ledger.certify(shared_release(), COUNTS, answers, epsilon=1)
     assert ledger.spent == 1
 
 

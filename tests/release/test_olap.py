@@ -75,6 +75,7 @@ def merged(ranges):
     return joined
 
 
+@pytest.mark.long
 @settings(
     deadline=None,
     max_examples=example_count(40),
@@ -448,6 +449,7 @@ def test_a_release_that_covers_nothing_answers_without_intervals():
         count.interval()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [16, (4, 6)])
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"kmeans"}))
 def test_every_mechanism_is_asked_alike(name, shape):

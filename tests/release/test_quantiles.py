@@ -59,6 +59,7 @@ def test_the_cdf_rises_to_one_and_is_close(name):
     assert bounds[-1].tolist() == [1.0, 1.0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_intervals_of_the_cdf_hold_one_by_one(name):
     truth = np.cumsum(COUNTS) / COUNTS.sum()

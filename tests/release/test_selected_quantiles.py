@@ -51,6 +51,7 @@ def test_equals_the_definition_on_records_spread_evenly(q):
     assert abs(chosen.quantile("pay", q) - np.quantile(values, q)) < 0.05
 
 
+@pytest.mark.long
 def test_groups_are_the_selections_one_by_one():
     release = released(1)
     groups = release.group_by("class", "town").quantile("pay", 0.25)

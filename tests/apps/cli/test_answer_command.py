@@ -362,6 +362,7 @@ def test_what_was_not_measured_is_said_to_be_a_guess(ask, monkeypatch):
     assert "nothing else was lost" not in done.output
 
 
+@pytest.mark.long
 def test_a_short_question_is_answered_without_the_compiler(folder, ask):
     code = (
         "import sys\n"

@@ -58,6 +58,7 @@ def test_the_first_page_says_of_each_command_what_its_own_page_says(name):
     assert " ".join(load_command(name).help.split()).startswith(sentence)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_speaks_json_and_explains_itself(path):
     options = {name for one in COMMANDS[path].params for name in one.opts}
@@ -110,6 +111,7 @@ def completed(words):
     return done.stdout.split()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
@@ -125,6 +127,7 @@ def test_the_shell_completes_words(words, offered):
     assert completed(words)[: len(offered)] == offered
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_for_the_shell_that_is_named_is_printed(shell):
     done = subprocess.run(

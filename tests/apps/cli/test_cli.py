@@ -19,6 +19,7 @@ from blowfish_fast.kernels.tree_scaling import weight_sweeps
 RUN = CliRunner()
 
 
+@pytest.mark.long
 def test_the_demo_prints_error_cost_time_and_promise(tmp_path):
     picture = tmp_path / "map.png"
     arguments = ["demo", "--side", "64", "--queries", "50", "--out", str(picture)]
@@ -29,6 +30,7 @@ def test_the_demo_prints_error_cost_time_and_promise(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_the_demo_is_paid_in_rho_too(tmp_path):
     arguments = [
         *("demo", "--side", "32", "--queries", "20", "--json", "--draws", "2"),
@@ -40,6 +42,7 @@ def test_the_demo_is_paid_in_rho_too(tmp_path):
     assert min(found["mean_error_gaussian"], found["mean_error"]) > 0
 
 
+@pytest.mark.long
 def test_the_demo_speaks_json(tmp_path):
     arguments = [
         *("demo", "--side", "32", "--queries", "20", "--json"),

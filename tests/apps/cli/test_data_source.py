@@ -64,6 +64,7 @@ def folder(tmp_path_factory):
     return where
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("file", ["people.csv", "people.parquet"])
 def test_files_are_counted_as_the_columns_are(file, case, folder):
@@ -74,6 +75,7 @@ def test_files_are_counted_as_the_columns_are(file, case, folder):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ["numbers and categories", "dates"])
 def test_a_sheet_is_counted_as_the_columns_are(case, folder):
     domain, outside = CASES[case]
@@ -109,6 +111,7 @@ def databases(folder):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "case"),
     [

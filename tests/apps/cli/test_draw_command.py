@@ -33,6 +33,7 @@ def draw(*words):
     return CliRunner().invoke(application, ["draw", *map(str, words)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [(12,), (6, 5), (6, 5, 2), (5, 8, 9)], ids=str)
 @pytest.mark.parametrize(
     ("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml")], ids=["png", "svg"]

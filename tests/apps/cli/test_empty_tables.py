@@ -80,6 +80,7 @@ CASES = [(one, more) for one in WRITERS for more in ([], PEOPLE)]
 CASES.append((_sqlite, []))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("write", "more"), CASES)
 def test_no_record_and_one_record_look_alike(folder, write, more):
     heard = []

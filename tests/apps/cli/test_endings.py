@@ -122,6 +122,7 @@ def test_an_interrupted_audit_says_how_to_go_on(capsys, monkeypatch, tmp_path):
     assert "run the same command to continue" in err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", [signal.SIG_DFL, signal.SIG_IGN])
 def test_ctrl_c_reaches_a_running_command(kept):
     # The signal comes from inside the command, so it is running however slow we are.

@@ -62,6 +62,7 @@ def test_every_set_of_a_folder_is_compared_at_every_epsilon(tmp_path, folder):
     }
 
 
+@pytest.mark.long
 def test_budgets_in_rho_are_compared_beside_epsilons(tmp_path):
     words = [*mechanisms("laplace", "gaussian", "ordered"), "--set", "1d/steps"]
     words += ["--max-cells", 16, "--seed", 3, "--trials", 2, "--rho", "0.01"]
@@ -125,6 +126,7 @@ def test_processes_do_not_change_the_rows(tmp_path, folder):
     assert (tmp_path / "two" / "comparison.csv").read_bytes() == first
 
 
+@pytest.mark.long
 def test_a_seed_is_drawn_noted_and_kept_by_the_next_run(tmp_path, folder):
     words = [*mechanisms("laplace"), "--data", folder]
     typed(tmp_path / "a", *words)

@@ -42,6 +42,7 @@ def commands_in(text):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
@@ -72,6 +73,7 @@ def test_the_ledger_that_a_release_reminds_of_can_be_made():
     assert "book" in said
 
 
+@pytest.mark.long
 def test_made_up_people_come_with_commands_that_work():
     suggested = commands_in(typed("blowfish release --demo-data"))
     assert len(suggested) == 2
@@ -79,6 +81,7 @@ def test_made_up_people_come_with_commands_that_work():
         typed(one)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", COMMENTED)
 def test_each_comment_of_the_example_can_be_uncommented(empty_folder, line):
     typed("blowfish release --demo-data")
@@ -146,6 +149,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_of_help_pages_can_be_typed(empty_folder, example):
     (empty_folder / "visits.csv").write_text("patient,age\np1,3\np1,7\np2,5\n")

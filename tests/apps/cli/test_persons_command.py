@@ -48,6 +48,7 @@ def test_the_choice_is_charged_under_a_name_and_given_again():
     assert _spent()[0] == 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("terms", "price", "cost"),
     [

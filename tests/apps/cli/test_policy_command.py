@@ -54,6 +54,7 @@ def test_some_counts_may_be_public():
     assert (facts["components"], facts["public_counts"]) == (2, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", ["8", "2000", "30x40"])
 def test_a_policy_is_drawn(tmp_path, cells):
     out = tmp_path / "policy.png"

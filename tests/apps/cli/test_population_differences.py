@@ -83,6 +83,7 @@ def test_numbers_of_people_are_compared_by_default():
     assert expected.p_value() == pytest.approx(share.p_value(), rel=0.02)
 
 
+@pytest.mark.long
 def test_groups_of_waves_have_a_line_each(folder):
     out = ("--out", "lines.csv")
     answers = told(*WAVES, *ASKED, *SHARE, "--by", "sex", "--by", "age", *out)
@@ -104,6 +105,7 @@ def test_groups_of_waves_have_a_line_each(folder):
     assert float(first["p_value"]) == pytest.approx(lines[0]["p_value"])
 
 
+@pytest.mark.long
 def test_groups_of_one_release_are_compared():
     words = ("--where", "sex=F", "--where", "work=looking", "--minus", "sex=M")
     (line,) = told("answer", "now.blowfish", *ASKED, "--share", *words)["answers"]
@@ -120,6 +122,7 @@ def test_groups_of_one_release_are_compared():
     assert "minus" not in by_age[0]
 
 
+@pytest.mark.long
 def test_means_count_records_at_the_middle_of_their_cells():
     words = ("--mean", "age", "--where", "sex=F", "--minus", "sex=M")
     answers = told("answer", "now.blowfish", *ASKED, *words)
@@ -216,6 +219,7 @@ def rate_of(release, **chosen):
     return release.where(work="looking", **chosen).ratio(force)
 
 
+@pytest.mark.long
 def test_rates_divide_by_another_group():
     answers = told("answer", "now.blowfish", *ASKED, *FORCE)
     (line,) = answers["answers"]

@@ -187,6 +187,7 @@ def test_every_design_has_words_and_keys():
     ]
 
 
+@pytest.mark.long
 def test_a_job_keeps_how_its_records_were_drawn(folder):
     text = f'{JOB}\n[sample]\ndrawn = "simple"\npopulation = 60000\n'
     (folder / "job.toml").write_text(text)
@@ -223,6 +224,7 @@ def test_jobs_whose_release_could_not_keep_a_sample_are_refused(words, folder):
     assert "keeps how its records were drawn" in str(problem)
 
 
+@pytest.mark.long
 def test_a_sample_is_released_by_what_can_be_asked_about_the_population(folder):
     (folder / "job.toml").write_text(JOB.replace('name = "laplace"', 'name = "best"'))
     words = ("release", "job.toml", "--overwrite", "--records", "500")

@@ -130,6 +130,7 @@ def test_variants_and_units_are_those_of_the_promise():
     assert person["dp_variant"]["variant_name"] == "Pure DP"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("presence", [False, True, "only"])
 def test_tables_of_whole_records_are_differential_privacy(presence):
     two = bf.Domain((3, 2), names=["age", "sex"])

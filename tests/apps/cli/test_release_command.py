@@ -349,6 +349,7 @@ def test_the_question_that_is_suggested_can_be_asked(domain, question):
     run("answer", "release.blowfish", *question.split())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

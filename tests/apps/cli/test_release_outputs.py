@@ -16,6 +16,7 @@ FACTS = [
 ]
 
 
+@pytest.mark.long
 def test_whole_counts_a_workbook_and_a_page_are_written(empty_folder):
     openpyxl = pytest.importorskip("openpyxl")
     words = [*FACTS, "--round", "--table", "ages.xlsx", "--report", "ages.html"]

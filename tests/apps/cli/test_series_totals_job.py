@@ -66,6 +66,7 @@ def _counts(*words):
     return {one["district"]: one["count"] for one in answers}
 
 
+@pytest.mark.long
 def test_next_continues_a_series_at_one_price():
     first = told("next", "weekly.toml")
     assert first["files"]["release"] == "weekly-2025-W45.blowfish"
@@ -107,6 +108,7 @@ def test_release_names_the_epoch_and_leaves_no_gap(capsys):
     assert again["ledger"]["replayed"]
 
 
+@pytest.mark.long
 def test_a_series_is_drawn_with_its_band_and_reported():
     pytest.importorskip("matplotlib")
     file = told("next", "weekly.toml")["files"]["release"]

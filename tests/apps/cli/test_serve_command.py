@@ -29,6 +29,7 @@ def opened(folder, **chosen):
     return open_workspace(folder, **{**plain, **chosen})
 
 
+@pytest.mark.long
 def test_secrets_are_made_once_and_renewed_on_demand(tmp_path):
     make_database(tmp_path / "people.duckdb")
     tables = tmp_path / "tables.json"
@@ -61,6 +62,7 @@ def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
         opened(tmp_path / "state", tables=tables)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "words"),
     [

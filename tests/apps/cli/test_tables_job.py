@@ -62,6 +62,7 @@ def told(*words, code=0):
     return json.loads(done.stdout) if code == 0 else done.exception
 
 
+@pytest.mark.long
 def test_three_commands_lead_from_a_file_to_tables_and_a_report(folder):
     before = told("release", "job.toml", "--dry-run")
     assert (before["tables"], before["errors"]["tables"]) == (6, [3, 3])
@@ -457,6 +458,7 @@ def test_whoever_reads_many_tables_as_one_release_is_told_what_they_are(folder):
         assert "damaged" not in message
 
 
+@pytest.mark.long
 def test_three_commands_lead_to_tables_that_the_data_chose(folder):
     (folder / "job.toml").write_text(
         JOB.replace('"tables:2"', '"tables:2"\nchoose = "data"')

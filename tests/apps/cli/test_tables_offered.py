@@ -20,6 +20,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
 def test_what_is_offered_to_be_asked_can_be_asked(folder, columns):
     job = JOB.replace(COLUMNS["edges"], columns)

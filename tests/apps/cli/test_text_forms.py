@@ -44,6 +44,7 @@ def test_numbers_are_read_as_stated(decimal, texts, numbers, tmp_path):
     assert values(tmp_path, "number", texts, decimal=decimal) == numbers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("decimal", "text"),
     [

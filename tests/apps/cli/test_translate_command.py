@@ -36,6 +36,7 @@ def told(*words):
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 def test_tables_are_tried_at_the_budgets_that_were_typed():
     words = (*SURVEY, "--records", "3000", "--epsilon", "2", "--epsilon", "0.005")
     found = told(*words, "--misplaced", "0.1")
@@ -52,6 +53,7 @@ def test_tables_are_tried_at_the_budgets_that_were_typed():
     assert "None of these puts all but 0 right" in " ".join(shown.split())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("budget", "currency", "amounts"),
     [
@@ -70,6 +72,7 @@ def test_a_job_says_the_rest_and_no_data_is_read(budget, currency, amounts, tmp_
     assert [row["amount"] for row in typed["budgets"]] == [0.01]
 
 
+@pytest.mark.long
 def test_other_answers_have_a_least_budget_that_promises_them():
     words = (*LINE, "--alpha", "50", "--beta", "0.05")
     found = told(*words)

@@ -126,6 +126,7 @@ def test_cells_of_two_columns_are_listed_in_rho(log, tmp_path):
     assert "one value of each column" in str(refused("answer", out, *cell[:2]))
 
 
+@pytest.mark.long
 def test_maps_are_released_answered_and_drawn(tmp_path):
     data, out = tmp_path / "places.csv", str(tmp_path / "map.blowfish")
     lines = [f"{2_600_000 + at % 700},{1_200_000 + at % 900}" for at in range(3000)]

@@ -22,6 +22,7 @@ def survey(**stated):
     return TableSpec(name="survey", attributes=SIDES, **stated)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "stated",
     [
@@ -84,6 +85,7 @@ def test_as_many_tables_as_are_allowed_are_predicted(monkeypatch):
         predict_tables(table, {"epsilon": 1}, ways=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("stated", "decided"),
     [

@@ -208,6 +208,7 @@ def explorers():
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "question",
     [

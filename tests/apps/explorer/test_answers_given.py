@@ -40,6 +40,7 @@ def places_reached(counts, edges):
     return np.array(found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fitted", [False, True])
 def test_every_small_histogram_and_every_noise_within_alpha_is_covered(fitted):
     layout = lay_out(SMALL, read_question(SPENDING))

@@ -78,6 +78,7 @@ def explorer(request, records, tmp_path):
     return exploring(records, ledger=ledger)
 
 
+@pytest.mark.long
 def test_what_costs_no_more_is_bought_whole_and_follow_ups_are_free(explorer):
     question = asked(width=10)
     told = explorer.explain(question)
@@ -126,6 +127,7 @@ def test_nothing_broader_is_bought_unless_the_description_says_so(records):
         as_table({**PEOPLE, "broad": -1})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("most", "bought"), [(0.2, False), (1.5, True)])
 def test_what_is_too_dear_is_offered_and_not_bought(records, most, bought):
     explorer = exploring(records, policies={}, broad=most)
@@ -143,6 +145,7 @@ def test_what_is_too_dear_is_offered_and_not_bought(records, most, bought):
         assert grid.alpha == pytest.approx(offer["bins_within"], rel=1e-9)
 
 
+@pytest.mark.long
 def test_where_the_rest_pays_for_the_narrower_answer_alone_that_is_bought(records):
     free = exploring(records, policies={}, broad=4).explain(asked(width=10))
     between = f"{(free['price_alone'] + free['broad']['cost']) / 2:.6f}"
@@ -156,6 +159,7 @@ def test_where_the_rest_pays_for_the_narrower_answer_alone_that_is_bought(record
         explorer.ask(asked(2, width=5))
 
 
+@pytest.mark.long
 def test_prices_and_decisions_depend_on_no_record(records, tmp_path):
     other = tmp_path / "others" / "people.csv"
     other.parent.mkdir()
@@ -186,6 +190,7 @@ def test_a_filter_by_a_public_ward_buys_all_wards(records):
     assert explorer.explain(asked(42, width=10, filters=others))["cost"] == 0
 
 
+@pytest.mark.long
 def test_a_table_that_counts_rho_buys_broader_answers_too(records):
     explorer = exploring(records, currency="rho", budget=5)
     question = asked(width=10)
@@ -212,6 +217,7 @@ def test_sums_of_what_it_was_bought_for_are_told_by_the_same_promise(records):
         assert explorer.known(other).by == "noise"
 
 
+@pytest.mark.long
 def test_a_bet_that_did_not_help_is_not_made_again(records):
     explorer = exploring(records, policies={}, broad=1.5)
     explorer.ask(asked(width=10))
@@ -225,6 +231,7 @@ def test_a_bet_that_did_not_help_is_not_made_again(records):
     assert explorer.explain(better, "ann")["how"] == "broad"
 
 
+@pytest.mark.long
 def test_what_is_made_finer_for_less_is_made_finer(records):
     explorer = exploring(records, snapshot="March")
     explorer.ask(asked(width=10))
@@ -242,6 +249,7 @@ def broken(*_, **__):
     raise OSError("no room")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["_keep", "keep_reading"])
 @pytest.mark.parametrize("listed", [False, True])
 def test_a_purchase_that_broke_off_is_finished_for_nothing(
@@ -289,6 +297,7 @@ def test_a_failed_draw_is_what_the_charge_has_come_to(explorer, monkeypatch):
     assert float(explorer.ledger.spent) == cost
 
 
+@pytest.mark.long
 def test_two_that_ask_at_once_share_one_charge(records, tmp_path):
     path = tmp_path / "people.ledger"
     slow = exploring(records, ledger=path)
@@ -344,6 +353,7 @@ def test_broader_questions_hold_all_cells_and_a_grid_of_five():
     assert tried(amount) == tried({**asked(), "cost": {"epsilon": 1}}) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("currency", [EPSILON, RHO])
 @pytest.mark.parametrize("scope", ["simultaneous", "per_query"])
 def test_a_price_is_the_least_that_keeps_what_is_asked_for(currency, scope):
@@ -368,6 +378,7 @@ def test_a_price_is_the_least_that_keeps_what_is_asked_for(currency, scope):
     assert bought.question.cost.budget.amount == bought.cost
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_or_priced_is_not_bought(records, monkeypatch):
     table, form = as_table(PEOPLE), form_of(asked(width=10))
     for name in ("MOST_BINS", "MOST_HELD", "DEAREST"):
@@ -388,6 +399,7 @@ def test_what_cannot_be_read_or_priced_is_not_bought(records, monkeypatch):
     assert explorer.broadening.cheapest(form) is not None
 
 
+@pytest.mark.long
 def test_a_worker_finds_the_same(records):
     table, form = as_table(PEOPLE), form_of(asked(width=10))
     task = PriceTask.of("broad", PLANNER, table, form)
@@ -426,6 +438,7 @@ def exact_loss(release, policy):
     return worst
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policies", [{}, LINE])
 def test_what_is_charged_is_what_the_noise_loses(records, policies):
     """Planted: the price of the narrower question, charged for the broader noise."""
@@ -444,6 +457,7 @@ def test_what_is_charged_is_what_the_noise_loses(records, policies):
         assert loss > 1.2 * told["price_alone"]
 
 
+@pytest.mark.long
 def test_what_was_bought_is_surely_told_and_what_stands_out_is_not_taken_for_it():
     """Planted: whatever is read from the broader answer is taken for fresh."""
     trials, beta = 150, 0.2

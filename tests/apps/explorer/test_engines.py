@@ -87,6 +87,7 @@ def test_bins_equal_the_definition_record_by_record(engine, asked):
     assert found.tolist() == expected_counts(layout).tolist()
 
 
+@pytest.mark.long
 def test_a_question_is_answered_and_charged(engine):
     explorer = Explorer(TABLE, engine, epsilon=1, samples=0)
     asked = {

@@ -62,6 +62,7 @@ def truth(explorer, question):
     return np.array(explorer.preview(question, epsilon=1)["truth"])
 
 
+@pytest.mark.long
 def test_an_answer_keeps_its_promise_and_is_charged_once(explorer):
     answer = explorer.ask(AGES)
     # Secure noise may miss alpha once in twenty times, and four times alpha never.
@@ -116,6 +117,7 @@ def test_what_no_edge_changes_is_exact_and_free(explorer):
     assert explorer.ledger.history()[0].epsilon == 0
 
 
+@pytest.mark.long
 def test_costs_fall_with_the_threshold(explorer):
     rows = list(explorer.trade_off(AGES, [1, 5, 40]))
     costs = [one["cost"] for one in rows]

@@ -185,6 +185,7 @@ def price(source, joined, theta):
     return explorer.explain(TOTALS)
 
 
+@pytest.mark.long
 def test_the_price_falls_with_theta_where_missing_values_are_priced_apart(source):
     whole = price(source, "end", None)["cost"]
     for joined in ("end", "apart"):

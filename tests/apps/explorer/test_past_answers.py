@@ -285,6 +285,7 @@ def test_whoever_asks_for_what_stands_out_is_told_the_truth_as_often_as_promised
     assert planted > trials * beta + 6 * sigma
 
 
+@pytest.mark.long
 def test_whoever_reads_the_worst_of_many_sources_is_promised_the_same(line):
     trials, sources, beta = 40, 8, 0.2
     cost = Accuracy(alpha=30, beta=beta)
@@ -317,6 +318,7 @@ def test_a_question_fixed_before_is_read_with_the_intervals_of_its_own_numbers(l
 # Through the explorer.
 
 
+@pytest.mark.long
 def test_follow_ups_of_a_paid_answer_are_free_and_noted(explorer):
     first = explorer.ask(asked("cumulative", alpha=30))
     spent = explorer.ledger.spent
@@ -469,6 +471,7 @@ def test_what_was_read_stays_as_it_was_shown(database, tmp_path):
     again.ledger.close()
 
 
+@pytest.mark.long
 def test_long_logs_are_read_from_their_end_and_places_never_change(
     explorer, monkeypatch
 ):

@@ -40,6 +40,7 @@ def test_every_engine_keeps_the_same_records(engine, person, most):
     assert sorted(zip(*found.values(), strict=True)) == sorted(wanted)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", ["records", "persons"])
 def test_counts_are_those_of_the_records_at_hand(engine, count, monkeypatch):
     monkeypatch.setattr("blowfish_fast.data.sql.new_key", lambda: "a1")

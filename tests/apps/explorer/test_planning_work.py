@@ -65,6 +65,7 @@ def test_a_large_table_is_priced_without_listing_an_edge(monkeypatch):
     assert "gains nothing" in gain_words(plan, without)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "other",
     [
@@ -86,6 +87,7 @@ def test_tables_of_one_name_share_no_plan(other):
     assert without == Planner(EPSILON, 0).without_policies(tables[1], question)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("theta", [2, 30, None])
 def test_totals_in_rho_cost_the_same_without_noise_on_each(theta, monkeypatch):
     question = asked("cumulative", attribute="age", filters=[NORTH])
@@ -102,6 +104,7 @@ def test_totals_in_rho_cost_the_same_without_noise_on_each(theta, monkeypatch):
     assert Planner(RHO, 0).plan(table, few).work.tried is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("theta", [2, 5, None])
 def test_single_bins_cost_what_they_cost_when_everything_is_weighed(theta, monkeypatch):
     table = visits(12, 3, 8, theta)
@@ -349,6 +352,7 @@ def test_values_that_are_too_many_to_add_up_are_refused(monkeypatch):
         Planner(EPSILON).shape(visits(), question)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "question",
     [

@@ -55,6 +55,7 @@ def explorer():
     return lambda sample=SIMPLE: Explorer(described(sample), database, epsilon=50)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sample", "words", "what"),
     [

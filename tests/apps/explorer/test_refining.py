@@ -159,6 +159,7 @@ def test_edges_with_a_circle_keep_their_noise(monkeypatch):
     assert errors[1] > 1.5 * errors[0]
 
 
+@pytest.mark.long
 def test_a_chain_costs_its_last_level(explorer):
     prices = []
     for alpha in (40, 32, 25, 18, 12):
@@ -175,6 +176,7 @@ def test_a_chain_costs_its_last_level(explorer):
     assert {one.version for one in entries} == {explorer.content_label()}
 
 
+@pytest.mark.long
 def test_what_led_to_a_question_makes_it_dearer_and_is_remembered(explorer):
     explorer.ask(asked(40))
     question = asked(33, chosen=True)
@@ -426,6 +428,7 @@ def test_levels_double_every_fourth_step(records):
 CELLS = 600
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("planted", [False, True])
 def test_the_explorer_draws_finer_noise_given_the_first(tmp_path, monkeypatch, planted):
     """A second draw afresh would cost both levels: it knows nothing of the first."""
@@ -452,6 +455,7 @@ def test_the_explorer_draws_finer_noise_given_the_first(tmp_path, monkeypatch, p
     assert (abs(shared - variance) < 4 * sigma) != planted
 
 
+@pytest.mark.long
 def test_the_stretch_that_stood_out_is_told_as_surely_as_promised():
     """Planted: finer noise taken for fresh misses more often than it says."""
     cells, trials, beta, level = 30, 120, 0.2, 1

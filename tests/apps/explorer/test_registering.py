@@ -88,6 +88,7 @@ def exploring(database, table=PEOPLE, ledger=None):
     return made
 
 
+@pytest.mark.long
 def test_registered_stretches_hold_together_and_no_one_of_them_by_itself(line):
     """Every tenth stretch is registered; the analyst reads the one that stands out."""
     plan, stretches = line
@@ -117,6 +118,7 @@ def test_registered_stretches_hold_together_and_no_one_of_them_by_itself(line):
     assert missed > trials * beta + 6 * sigma
 
 
+@pytest.mark.long
 def test_what_registered_questions_take_of_beta_others_do_not_have(line):
     plan, stretches = line
     zeros = np.zeros(plan.policy.domain.shape, dtype=np.int64)

@@ -28,6 +28,7 @@ def explorer(database):  # noqa: F811
     return exploring(database)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "others"),
     [

@@ -47,6 +47,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_the_outcome_is_that_of_the_records_at_hand(engine, case):
     domain, rules = CASES[case]
@@ -157,6 +158,7 @@ def counts(domain, table, **rules):
     return bf.Histogram.from_ibis(domain, table, **rules).counts.tolist()
 
 
+@pytest.mark.long
 def test_cells_of_one_width_agree_with_numpy_next_to_every_edge(duck):
     edges = np.linspace(-3.0, 7.0, 641)
     awkward = bf.Domain.from_edges(edges, name="x")

@@ -49,6 +49,7 @@ def test_a_database_weighs_and_chooses_as_memory_does(engine, first):
     assert in_memory.sum() > 0
 
 
+@pytest.mark.long
 def test_columns_of_persons_are_named(engine):
     table = engine.table("people")
     arrivals = Arrivals.of("day", [date(2020, 1, 1), date(2021, 1, 1)], [1])

@@ -58,6 +58,7 @@ def test_dpbench_means_that_a_record_is_added_or_removed():
     assert (rates > 0).sum() == X.size
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_every_mechanism_can_be_reached(name):
     engine = Engine(name, policy="full")

@@ -57,6 +57,7 @@ def paths_of(schema, prefix):
     }
 
 
+@pytest.mark.long
 def test_the_schema_describes_every_parameter_and_field(served):
     with served.client(None) as nobody:
         schema = nobody.get("/api/openapi.json").json()
@@ -76,6 +77,7 @@ def test_the_schema_describes_every_parameter_and_field(served):
     assert silent == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "path", "body"), CURATORS_ROUTES)
 def test_an_analyst_reaches_no_route_of_the_curator(served, method, path, body):
     with served.client("ann") as ann, served.client(None) as nobody:
@@ -160,6 +162,7 @@ def test_cookies_are_kept_from_scripts_and_other_sites(served):
     assert "samesite=strict" in cookie
 
 
+@pytest.mark.long
 def test_logging_out_ends_the_session_and_revoking_ends_all(own_server):
     first, other = own_server.logged_in("ann"), own_server.logged_in("ann")
     boss = own_server.client(CURATOR)
@@ -173,6 +176,7 @@ def test_logging_out_ends_the_session_and_revoking_ends_all(own_server):
         assert bearer.get("/api/tables").status_code == 401
 
 
+@pytest.mark.long
 def test_a_new_secret_ends_the_old_one(own_server):
     before = own_server.logged_in("bob")
     with before as (session, _), own_server.client(CURATOR) as curator:
@@ -184,6 +188,7 @@ def test_a_new_secret_ends_the_old_one(own_server):
         assert old.get("/api/session").json()["name"] == "bob"
 
 
+@pytest.mark.long
 def test_whoever_asks_too_often_has_to_wait(tmp_path):
     slow = RateLimit(capacity=3, per_second=0.001)
     logins = RateLimit(capacity=4, per_second=0.001)
@@ -298,6 +303,7 @@ def test_odd_names_get_no_secret(tmp_path, name):
         Keys(tmp_path / "keys.json").make("analyst", name)
 
 
+@pytest.mark.long
 def test_a_name_with_a_slash_is_a_name(own_server):
     names = ["ward a/b", "ward a%2Fb", "../ward", "x/close"]
     with own_server.client(CURATOR) as curator:

@@ -9,6 +9,7 @@ from blowfish_fast.apps.server.keys import CURATOR
 PATH = "/api/curator/all-tables"
 
 
+@pytest.mark.long
 def test_all_tables_are_predicted_and_nothing_is_charged(served):
     ledger = served.workspace.explorer("people").ledger
     head = ledger.verify()

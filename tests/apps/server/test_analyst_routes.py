@@ -33,6 +33,7 @@ def spent(served):
     return served.workspace.explorer("people").ledger.spent
 
 
+@pytest.mark.long
 def test_the_price_is_told_beforehand_and_charged_once(served):
     with served.client("ann") as ann:
         before = ann.get("/api/tables").json()[0]["remaining"]
@@ -143,6 +144,7 @@ def test_32_analysts_at_once_never_overspend(tmp_path):
         ledger.verify()
 
 
+@pytest.mark.long
 def test_one_question_from_many_threads_is_charged_once(own_server):
     def ask(_):
         with own_server.client("ann") as client:
@@ -154,6 +156,7 @@ def test_one_question_from_many_threads_is_charged_once(own_server):
     assert spent(own_server) == Fraction(repr(found[0]["epsilon"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("word", QUOTES)
 @pytest.mark.parametrize("place", ["table", "attribute", "filter", "value"])
 def test_quotes_in_names_and_values_are_only_letters(served, place, word):
@@ -193,6 +196,7 @@ def test_missing_values_have_a_cell_and_strange_columns_their_names(served):
     assert sum(truth) == 80
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [
@@ -228,6 +232,7 @@ def test_questions_that_do_not_fit_are_refused_in_words(served, change):
     assert spent(served) == before
 
 
+@pytest.mark.long
 def test_a_refusal_of_the_library_is_sent_as_fields(own_server, monkeypatch):
     def refuse(*_):
         bf.policies.Line(bf.Domain((4, 6)))
@@ -256,6 +261,7 @@ def test_a_refusal_of_the_library_is_sent_as_fields(own_server, monkeypatch):
     assert caught.value.received == "a domain of 2 attributes"
 
 
+@pytest.mark.long
 def test_a_database_that_disappears_costs_nothing(own_server, caplog):
     explorer = own_server.workspace.explorer("people")
     with own_server.client("ann") as ann, caplog.at_level(logging.DEBUG):
@@ -270,6 +276,7 @@ def test_a_database_that_disappears_costs_nothing(own_server, caplog):
     assert str(own_server.workspace.folder) not in found.text
 
 
+@pytest.mark.long
 def test_unforeseen_errors_say_nothing_about_data(own_server, caplog, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError(f"row ({SECRET_VALUE!r}, 12345)")
@@ -287,6 +294,7 @@ def test_unforeseen_errors_say_nothing_about_data(own_server, caplog, monkeypatc
     assert explorer.ledger.spent == 0
 
 
+@pytest.mark.long
 def test_a_database_that_quotes_records_is_not_repeated(
     own_server, caplog, monkeypatch
 ):
@@ -304,6 +312,7 @@ def test_a_database_that_quotes_records_is_not_repeated(
     assert "Mallory" not in found.text + caplog.text
 
 
+@pytest.mark.long
 def test_logs_and_answers_of_a_whole_walk_hold_no_record(own_server, caplog):
     with own_server.client("ann") as ann, caplog.at_level(logging.DEBUG):
         texts = [
@@ -317,6 +326,7 @@ def test_logs_and_answers_of_a_whole_walk_hold_no_record(own_server, caplog):
     assert b"Mallory" not in stored
 
 
+@pytest.mark.long
 def test_a_restart_keeps_everything_but_sessions(tmp_path):
     with serving(tmp_path) as served, served.client("ann") as ann:
         answer = ann.post("/api/ask", json=asking(AGES)).json()
@@ -355,6 +365,7 @@ def test_missing_values_are_described_by_the_rule_that_is_in_force():
         assert unstated["missing_words"] == joined
 
 
+@pytest.mark.long
 def test_a_better_accuracy_pays_for_the_rest_over_http(tmp_path):
     """The page and clients are told the rest of a price, and it is what is charged."""
     with serving(tmp_path) as served, served.client(CURATOR) as curator:
@@ -384,6 +395,7 @@ def test_a_better_accuracy_pays_for_the_rest_over_http(tmp_path):
         assert "no frozen snapshot" in current["not_finer"]
 
 
+@pytest.mark.long
 def test_a_broader_answer_is_priced_beside_and_bought_over_http(tmp_path, monkeypatch):
     """What the page is told of it is what is charged, and a worker has found it."""
     wanted = []

@@ -40,6 +40,7 @@ def curator(own_server):
         yield client
 
 
+@pytest.mark.long
 def test_an_analyst_works_without_the_page(ann):
     assert ann.who()["name"] == "ann"
     (table,) = ann.tables()
@@ -59,6 +60,7 @@ def test_an_analyst_works_without_the_page(ann):
     assert ann.history("people", before=second["number"]) == [first]
 
 
+@pytest.mark.long
 def test_a_list_of_questions_is_paid_in_one_step(ann, own_server):
     first, second = ann.ask([AGES, TOTALS], request=["mine", None])
     assert first.values.shape == second.values.shape == (16,)
@@ -85,6 +87,7 @@ def test_a_list_of_questions_is_paid_in_one_step(ann, own_server):
     assert sum(line.get("cost", 0) > 0 for line in asked) == 2
 
 
+@pytest.mark.long
 def test_a_draw_that_fails_in_a_list_is_told_and_the_others_stay(ann, monkeypatch):
     drawn, calls = Mechanism._drawn, []
 
@@ -100,6 +103,7 @@ def test_a_draw_that_fails_in_a_list_is_told_and_the_others_stay(ann, monkeypatc
     assert ann.ask(AGES).replayed
 
 
+@pytest.mark.long
 def test_a_question_in_sql_is_priced_before_it_is_asked(ann, curator):
     text = "SELECT sex, AVG(age) FROM people GROUP BY sex"
     priced = ann.sql(text, alpha=5, at_least=80)
@@ -121,6 +125,7 @@ def test_a_question_in_sql_is_priced_before_it_is_asked(ann, curator):
     assert curator.sql(text, epsilon=0.5).cost == 0.5
 
 
+@pytest.mark.long
 def test_nothing_is_proposed_where_nothing_remains(own_server):
     text = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
     with (
@@ -130,6 +135,7 @@ def test_nothing_is_proposed_where_nothing_remains(own_server):
         bob.sql(text)
 
 
+@pytest.mark.long
 def test_an_answer_is_shared_with_whoever_asked_for_it(ann, own_server):
     answer = ann.ask(AGES)
     with bf.connect(own_server.url, own_server.secrets["bob"]) as bob:
@@ -148,6 +154,7 @@ def test_an_answer_is_shared_with_whoever_asked_for_it(ann, own_server):
     assert len(ann.history("people")) == 1
 
 
+@pytest.mark.long
 def test_what_earlier_answers_tell_is_free(ann, curator, own_server):
     first = ann.ask(TOTALS)
     left = first.remaining
@@ -168,6 +175,7 @@ def test_what_earlier_answers_tell_is_free(ann, curator, own_server):
         curator.publish("people", "q-nothing")
 
 
+@pytest.mark.long
 def test_a_curator_works_without_the_page(curator, tmp_path):
     shown = curator.preview(TOTALS, epsilon=0.5)
     assert np.shape(shown["truth"]) == (16,)
@@ -192,6 +200,7 @@ def test_a_curator_works_without_the_page(curator, tmp_path):
     assert len(curator.verify("cities")) == 64
 
 
+@pytest.mark.long
 def test_frequent_words_are_listed_without_the_page(ann, curator, tmp_path):
     path = tmp_path / "searches.csv"
     path.write_text("word\n" + 900 * "Weather\n" + 700 * "news\n" + 3 * "rare\n")
@@ -212,6 +221,7 @@ def test_frequent_words_are_listed_without_the_page(ann, curator, tmp_path):
     assert "may be missing" in answer.remarks[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
@@ -227,6 +237,7 @@ def test_errors_keep_their_kind(ann, question, kind):
         ann.ask(question)
 
 
+@pytest.mark.long
 def test_conflicts_and_roles_are_told(ann, curator):
     ann.ask(AGES, request="one")
     with pytest.raises(LedgerError, match="another question"):

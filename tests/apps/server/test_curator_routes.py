@@ -43,6 +43,7 @@ def upload(client, name, content=CSV):
     )
 
 
+@pytest.mark.long
 def test_previews_show_the_truth_and_leave_no_trace(served, shared):
     ledger = served.workspace.explorer("people").ledger
     head = ledger.verify()
@@ -85,6 +86,7 @@ def test_the_trade_off_rises_with_the_threshold(shared):
     assert shared.post("/api/curator/trade-off", json=body).status_code == 422
 
 
+@pytest.mark.long
 def test_policies_and_budgets_change_until_the_first_charge(own_server, curator):
     where = "/api/curator/tables/people"
     policies = {"age": {"kind": "threshold", "theta": 4}}
@@ -122,6 +124,7 @@ def test_policies_that_do_not_fit_are_refused(served, shared, policies):
     assert shared.put("/api/curator/tables/x/policies", json={}).status_code == 404
 
 
+@pytest.mark.long
 def test_analysts_are_added_allotted_and_revoked(own_server, curator):
     made = curator.post("/api/curator/analysts/carl").json()
     where = "/api/curator/tables/people/allotments"
@@ -140,6 +143,7 @@ def test_analysts_are_added_allotted_and_revoked(own_server, curator):
     assert curator.post("/api/curator/analysts/curator").status_code == 422
 
 
+@pytest.mark.long
 def test_a_csv_file_becomes_a_table_that_can_be_asked(own_server, curator):
     columns = upload(curator, "travellers").json()["columns"]
     assert set(columns) == {"age", "city", "day"}
@@ -168,6 +172,7 @@ def test_data_sets_have_plain_names(served, shared, name):
     assert list((served.workspace.folder / "data").iterdir()) == []
 
 
+@pytest.mark.long
 def test_files_that_are_no_csv_are_refused_without_quoting_them(own_server, curator):
     found = upload(curator, "odd", b"\x00\xff\xfe" * 100 + b'"Mallory')
     assert found.status_code in (201, 422)
@@ -176,6 +181,7 @@ def test_files_that_are_no_csv_are_refused_without_quoting_them(own_server, cura
     assert set(left) <= {".duckdb"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [

@@ -89,6 +89,7 @@ def test_a_release_takes_the_ids_of_districts_as_categories():
         job_of_table(table(districts={"features": "all"}))
 
 
+@pytest.mark.long
 def test_borders_are_sent_once_to_whoever_draws_and_never_with_prices(served):
     described = {**TABLE, **table(districts=borders("f", "m")), "source": "others"}
     with served.client(CURATOR) as curator, served.client("ann") as ann:

@@ -37,6 +37,7 @@ def told(client):
     return {table["name"]: table["lost_records"] for table in tables}
 
 
+@pytest.mark.long
 def test_the_truth_is_the_curators_and_what_was_measured_is_everybodys(visited):
     with visited.client(CURATOR) as curator, visited.client("ann") as ann:
         shown = curator.get(PATH).json()
@@ -54,6 +55,7 @@ def test_the_truth_is_the_curators_and_what_was_measured_is_everybodys(visited):
     assert "lost records" in log
 
 
+@pytest.mark.long
 def test_previews_show_all_records_beside_those_that_count(visited):
     asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
     body = {"question": {**asked, "cost": {"alpha": 9}}, "epsilon": 1}

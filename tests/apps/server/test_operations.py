@@ -32,12 +32,14 @@ def lines(workspace, name):
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.long
 def test_health_needs_no_log_in_and_tells_no_names(served):
     with served.client(None) as anybody:
         found = anybody.get("/health")
     assert found.json() == {"status": "ok"}
 
 
+@pytest.mark.long
 def test_health_knows_a_full_disk(own_server, monkeypatch):
     def full(_number):
         raise OSError(28, "No space left on device")
@@ -49,6 +51,7 @@ def test_health_knows_a_full_disk(own_server, monkeypatch):
     assert found.json() == {"status": "full"}
 
 
+@pytest.mark.long
 def test_metrics_are_for_monitors_and_curators(own_server):
     with own_server.client(CURATOR) as curator, own_server.client("ann") as ann:
         made = curator.post("/api/curator/monitors/prometheus").json()
@@ -80,6 +83,7 @@ def test_metrics_are_for_monitors_and_curators(own_server):
         assert anybody.get("/metrics").status_code == 401
 
 
+@pytest.mark.long
 def test_logs_say_who_asked_what_at_which_cost_and_never_data(own_server):
     with own_server.client("ann") as ann, own_server.client(CURATOR) as curator:
         cost = ann.post("/api/ask", json={"question": AGES}).json()["epsilon"]
@@ -122,6 +126,7 @@ class _Request:
         self.headers = {"x-forwarded-for": forwarded}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("host", "forwarded", "found"),
     [
@@ -142,6 +147,7 @@ def test_only_trusted_proxies_say_who_is_behind_them(tmp_path, host, forwarded, 
     workspace.close()
 
 
+@pytest.mark.long
 def test_whoever_guesses_behind_an_address_locks_nobody_out(tmp_path):
     strict = RateLimit(capacity=3, per_second=0.001)
     with serving(tmp_path, logins=strict) as served:
@@ -155,6 +161,7 @@ def test_whoever_guesses_behind_an_address_locks_nobody_out(tmp_path):
             assert ann.get("/api/session").json()["name"] == "ann"
 
 
+@pytest.mark.long
 def test_curators_are_several_and_one_stays(own_server):
     with own_server.client(CURATOR) as curator:
         made = curator.post("/api/curator/curators/cleo").json()
@@ -169,6 +176,7 @@ def test_curators_are_several_and_one_stays(own_server):
         assert "only curator" in last.json()["error"]["message"]
 
 
+@pytest.mark.long
 def test_a_closed_table_gives_stored_answers_only(own_server):
     with own_server.client("ann") as ann, own_server.client(CURATOR) as curator:
         first = ann.post("/api/ask", json={"question": AGES}).json()
@@ -183,6 +191,7 @@ def test_a_closed_table_gives_stored_answers_only(own_server):
         assert ann.post("/api/ask", json={"question": TOTALS}).status_code == 200
 
 
+@pytest.mark.long
 def test_a_clone_has_other_policies_and_tells_what_was_spent_before(own_server):
     with own_server.client("ann") as ann, own_server.client(CURATOR) as curator:
         spent = ann.post("/api/ask", json={"question": AGES}).json()["epsilon"]
@@ -202,6 +211,7 @@ def test_a_clone_has_other_policies_and_tells_what_was_spent_before(own_server):
         assert not by_name["people2"]["closed"]
 
 
+@pytest.mark.long
 def test_what_a_deleted_table_spent_stays_spent(own_server):
     with own_server.client("ann") as ann, own_server.client(CURATOR) as curator:
         ann.post("/api/ask", json={"question": AGES})
@@ -216,6 +226,7 @@ def test_what_a_deleted_table_spent_stays_spent(own_server):
         ledger.verify()
 
 
+@pytest.mark.long
 def test_a_budget_is_raised_with_a_record(own_server):
     where = "/api/curator/tables/people/raise"
     with own_server.client("ann") as ann, own_server.client(CURATOR) as curator:
@@ -230,6 +241,7 @@ def test_a_budget_is_raised_with_a_record(own_server):
         assert curator.post("/api/curator/tables/people/verify").status_code == 200
 
 
+@pytest.mark.long
 def test_stored_answers_are_served_while_the_database_is_away(tmp_path):
     workspace = make_workspace(tmp_path)
     given = workspace.explorer("people").ask(AGES)
@@ -250,6 +262,7 @@ def test_stored_answers_are_served_while_the_database_is_away(tmp_path):
         assert ann.post("/api/ask", json={"question": TOTALS}).status_code == 200
 
 
+@pytest.mark.long
 def test_a_backup_is_whole_and_restored_tables_are_closed(tmp_path, capsys):
     workspace = make_workspace(tmp_path)
     explorer = workspace.explorer("people")
@@ -316,6 +329,7 @@ def test_backups_that_were_changed_or_are_none_are_refused(tmp_path, capsys):
     assert not (tmp_path / "back").exists()
 
 
+@pytest.mark.long
 def test_several_databases_are_told_apart(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

@@ -13,6 +13,7 @@ from .serving import AGES
 DRAWN = {"drawn": "simple", "population": 9_000}
 
 
+@pytest.mark.long
 def test_an_analyst_asks_for_the_population_and_is_told_on_whose_word(served):
     age = {"name": "age", "cells": {"start": 0, "stop": 64, "width": 1}}
     described = {"name": "survey", "source": "others", "attributes": [age]}

@@ -123,6 +123,7 @@ def test_a_frozen_snapshot_is_refused_uncharged_once_its_file_is_another(
     assert "is frozen" in explorer.table.versions()
 
 
+@pytest.mark.long
 def test_the_demo_shows_persons_presence_nulls_dates_and_a_population(tmp_path):
     work, _ = open_workspace(
         tmp_path / "demo", demo=True, database=None, tables=None, budget={}

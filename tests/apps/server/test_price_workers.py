@@ -256,6 +256,7 @@ def test_a_worker_remembers_few_tables(monkeypatch):
     assert planner.samples == 20
 
 
+@pytest.mark.long
 def test_large_prices_are_worked_out_in_another_process(own_server, monkeypatch):
     monkeypatch.setattr(planning_work, "SMALL", 0)
     monkeypatch.setattr(planning_work, "MIDDLING", 0)
@@ -298,6 +299,7 @@ def test_large_prices_are_worked_out_in_another_process(own_server, monkeypatch)
     assert worker._process is None
 
 
+@pytest.mark.long
 def test_small_prices_meet_no_worker(own_server, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("sent to a worker")
@@ -307,6 +309,7 @@ def test_small_prices_meet_no_worker(own_server, monkeypatch):
         assert ann.post("/api/explain", json={"question": AGES}).status_code == 200
 
 
+@pytest.mark.long
 def test_what_was_answered_stays_readable_when_it_would_be_refused(
     own_server, monkeypatch
 ):

@@ -27,6 +27,7 @@ def clients(own_server):
         one.close()
 
 
+@pytest.mark.long
 def test_a_table_is_counted_in_rho_from_its_budget_to_its_answers(clients):
     curator, ann = clients[CURATOR], clients["ann"]
     made = curator.add_table(OTHERS, rho=0.5)
@@ -55,11 +56,13 @@ def test_a_table_is_counted_in_rho_from_its_budget_to_its_answers(clients):
     assert shares["ann"]["others"]["granted"] == 0.4
 
 
+@pytest.mark.long
 def test_a_ledger_in_epsilon_refuses_rho(clients):
     with pytest.raises(BudgetError, match="counts epsilon"):
         clients["ann"].ask({**AGES, "cost": {"rho": 0.01}})
 
 
+@pytest.mark.long
 def test_a_certificate_is_bought_once_and_says_what_holds(own_server, clients):
     ann = clients["ann"]
     answer = ann.ask(ADAPTIVE)
@@ -77,6 +80,7 @@ def test_a_certificate_is_bought_once_and_says_what_holds(own_server, clients):
     ledger.verify()
 
 
+@pytest.mark.long
 def test_certificates_are_paid_and_about_ones_own_answers(own_server, clients):
     answer = clients["ann"].ask(ADAPTIVE)
     with pytest.raises(bf.errors.BlowfishError, match="no answer under this name"):
@@ -87,6 +91,7 @@ def test_certificates_are_paid_and_about_ones_own_answers(own_server, clients):
     assert own_server.workspace.explorer("people").ledger.spent == spent
 
 
+@pytest.mark.long
 def test_messages_name_the_field_in_a_persons_words(own_server):
     wrong = {**AGES, "cost": {"alpha": 40, "beta": 2}}
     with own_server.client("ann") as ann:

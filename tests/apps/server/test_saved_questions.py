@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from blowfish_fast.apps.server import workspace
 from blowfish_fast.apps.server.keys import CURATOR
 
@@ -12,6 +14,7 @@ def names(client):
     return [saved["name"] for saved in client.get("/api/saved").json()]
 
 
+@pytest.mark.long
 def test_questions_are_saved_by_name_for_whoever_saved_them(own_server, tmp_path):
     with (
         own_server.client("ann") as ann,
@@ -44,6 +47,7 @@ def test_saved_questions_outlive_the_server(tmp_path):
     again.close()
 
 
+@pytest.mark.long
 def test_what_does_not_fit_or_is_too_much_is_refused(own_server, monkeypatch):
     monkeypatch.setattr(workspace, "MOST_SAVED", 1)
     with own_server.client("ann") as ann:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -18,9 +20,11 @@ def square(x, y, side=1.0):
     return [(x, y), (x + side, y), (x + side, y + side), (x, y + side), (x, y)]
 
 
-GRID = bf.Districts.from_shapes(
-    [polygon(square(x, y)) for y in range(3) for x in range(3)], list("ABCDEFGHI")
-)
+@functools.cache
+def nine_squares():
+    """Return districts A to I, read when the first test needs them."""
+    shapes = [polygon(square(x, y)) for y in range(3) for x in range(3)]
+    return bf.Districts.from_shapes(shapes, list("ABCDEFGHI"))
 
 
 def test_points_on_borders_and_corners_belong_to_one_district():
@@ -28,20 +32,20 @@ def test_points_on_borders_and_corners_belong_to_one_district():
         axis.ravel() for axis in np.meshgrid(np.arange(0, 3, 0.5), np.arange(0, 3, 0.5))
     )
     expected = np.floor(x) + 3 * np.floor(y)
-    np.testing.assert_array_equal(GRID.locate(x, y), expected)
+    np.testing.assert_array_equal(nine_squares().locate(x, y), expected)
     assert (
-        GRID.locate([3.0, -1e-6, 1e300, np.nan], [0.5, 0.5, 0.5, 1]).tolist()
+        nine_squares().locate([3.0, -1e-6, 1e300, np.nan], [0.5, 0.5, 0.5, 1]).tolist()
         == [-1] * 4
     )
-    assert GRID.column([0.5, 9, np.nan], [0.5, 1, 1]).tolist() == [
+    assert nine_squares().column([0.5, 9, np.nan], [0.5, 1, 1]).tolist() == [
         "A",
         "(outside)",
         None,
     ]
-    assert repr(GRID) == "Districts(9 in EPSG:4326, 36 edges)"
-    assert len(GRID) == 9
+    assert repr(nine_squares()) == "Districts(9 in EPSG:4326, 36 edges)"
+    assert len(nine_squares()) == 9
     with pytest.raises(InputError, match="two lists of numbers"):
-        GRID.locate([1, 2], [1])
+        nine_squares().locate([1, 2], [1])
 
 
 def test_holes_enclaves_and_several_polygons_are_followed():
@@ -120,7 +124,7 @@ def test_other_systems_have_columns_of_their_own_and_finer_steps():
 
 
 def test_points_are_counted_into_districts_and_strays_stay_private():
-    place = bf.Domain.from_polygons(GRID, name="tract")
+    place = bf.Domain.from_polygons(nine_squares(), name="tract")
     points = {"lon": [0.5, 0.6, 2.5, 7.0], "lat": [0.5, 0.5, 2.5, 0.5]}
     data = bf.Histogram.from_records(place, points, outside="cell")
     assert data.counts.tolist() == [2, 0, 0, 0, 0, 0, 0, 0, 1, 1]
@@ -137,7 +141,7 @@ def test_points_are_counted_into_districts_and_strays_stay_private():
 
 
 def test_other_borders_are_another_domain_and_files_keep_the_digest():
-    place = bf.Domain.from_polygons(GRID)
+    place = bf.Domain.from_polygons(nine_squares())
     again = bf.Domain.from_dict(place.to_dict())
     assert again == place
     assert hash(again) == hash(place)
@@ -195,7 +199,7 @@ def test_ids_that_are_numbers_are_counted_alike():
 
 
 def test_nested_districts_over_polygons_release_by_level():
-    place = bf.Domain.from_polygons(GRID, name="tract")
+    place = bf.Domain.from_polygons(nine_squares(), name="tract")
     table = {"county": ["x"] * 4 + ["y"] * 5, "tract": list("IHGFEDCBA")}
     nest = bf.Nesting.from_columns(table, ["county", "tract"]).over(place)
     policy = bf.policies.Blocks(place, nest.labels("county"))
@@ -214,7 +218,10 @@ def test_districts_move_to_another_reference_system_with_their_neighbours():
     metres = bf.Districts.from_shapes(far, list("ABCDEFGHI"), system="EPSG:3857")
     degrees = metres.in_system("EPSG:4326")
     assert degrees.columns == ("lon", "lat")
-    assert degrees.neighbouring_pairs().tolist() == GRID.neighbouring_pairs().tolist()
+    assert (
+        degrees.neighbouring_pairs().tolist()
+        == nine_squares().neighbouring_pairs().tolist()
+    )
     x, y = (axis.ravel() for axis in np.meshgrid(range(3), range(3)))
     # A degree of longitude is 111,319.49 metres of this system; one of latitude
     # nearly so, near the equator.
@@ -242,7 +249,7 @@ def test_degrees_of_every_name_are_rounded_as_degrees():
 
 
 def test_a_table_without_its_district_is_told_which_columns_would_do():
-    place = bf.Domain.from_polygons(GRID, name="tract")
+    place = bf.Domain.from_polygons(nine_squares(), name="tract")
     with pytest.raises(InputError, match=r"tract may also be told by .* lon and lat"):
         bf.Histogram.from_records(place, {"x": [1.0], "y": [1.0]})
     both = bf.Domain.product(place, bf.Domain.from_levels(["F", "M"], name="sex"))

@@ -50,6 +50,7 @@ def test_words_of_any_length_survive_their_number(word):
     assert WORDS.rule.word(number) == word
 
 
+@pytest.mark.long
 @given(st.text(max_size=16))
 @settings(max_examples=example_count(100), deadline=None)
 def test_any_text_is_a_word_or_lies_outside(text):

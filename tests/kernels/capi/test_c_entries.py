@@ -54,6 +54,7 @@ def partition(counts, prices, boundaries, **changes):
     )
 
 
+@pytest.mark.long
 @compiled_only
 def test_an_address_called_through_ctypes_partitions_as_the_kernel_does():
     counts = np.random.default_rng(2).poisson(30, size=500)
@@ -63,6 +64,7 @@ def test_an_address_called_through_ctypes_partitions_as_the_kernel_does():
     np.testing.assert_array_equal(boundaries[: buckets + 1], expected)
 
 
+@pytest.mark.long
 @compiled_only
 def test_weights_and_leaves_through_addresses():
     starts, ends = np.array([0, 2]), np.array([5, 4])
@@ -126,6 +128,7 @@ def test_there_are_no_other_entries():
         c_entries.entry("blowfish_magic")
 
 
+@pytest.mark.long
 def test_without_the_compiler_the_error_says_why():
     code = (
         "from blowfish_fast.errors import InputError\n"
@@ -160,6 +163,7 @@ def test_the_header_compiles(tmp_path, standard):
     subprocess.run([*command, *strict, *made], check=True)
 
 
+@pytest.mark.long
 @compiled_only
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 def test_a_c_library_calls_the_address_that_python_hands_over(tmp_path):

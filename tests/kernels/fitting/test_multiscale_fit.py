@@ -22,6 +22,7 @@ def noisy_totals(cells, seed, scale):
     return counts, np.where(known, totals, noisy), known
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", SIZES)
 @pytest.mark.parametrize("scale", [1.0, 20.0])
 def test_equals_the_definition(cells, scale):

@@ -91,6 +91,7 @@ def test_fitted_weights_equal_textbook_steps(rows, exponentials, seed):
     assert found.sum() == pytest.approx(1.0, rel=1e-12)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(st.integers(1, 12), st.sampled_from([0.0, 0.3]), st.booleans(), SEEDS)
 def test_equals_the_definition(buckets, exact, one_width, seed):

@@ -73,6 +73,7 @@ def test_sliding_windows_equal_all_pairs(line, count, seed):
     assert largest_change_within(values, far) == expected
 
 
+@pytest.mark.long
 def test_larger_lines_equal_all_pairs():
     rng = np.random.default_rng(5)
     cells, ranges = (40, 30) if config.DISABLE_JIT else (120, 100)

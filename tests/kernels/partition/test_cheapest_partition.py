@@ -66,6 +66,7 @@ def test_equal_costs_go_to_the_longest_last_bucket():
     assert cost == 0
 
 
+@pytest.mark.long
 def test_long_buckets_are_found():
     rng = np.random.default_rng(5)
     cells, long = (600, 64) if config.DISABLE_JIT else (5000, 1024)

@@ -28,6 +28,7 @@ def by_bucket(table, lengths):
     }
 
 
+@pytest.mark.long
 @given(st.data(), LENGTHS, st.integers(1, 24), st.booleans())
 def test_the_cheapest_partition_is_found_and_ties_go_to_the_longest(
     data, lengths, cells, floats

@@ -140,6 +140,7 @@ def test_stored_weights_give_the_intended_law(
         assert abs(stored[partition] - probability) < 1e-10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "x",
     [(3,), (2, 0), (4, 4, 1), (0, 7, 7, 6), (5, 5, 0, 1, 1), (0, 0, 0, 1, 9, 2)],
@@ -166,6 +167,7 @@ def test_frequencies_follow_the_law(x):
         assert stats.chisquare(observed, expected).pvalue > 1e-4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
 def test_one_record_more_costs_at_most_epsilon(epsilon):
     for cells, histograms in itertools.groupby(SMALL, len):
@@ -178,6 +180,7 @@ def test_one_record_more_costs_at_most_epsilon(epsilon):
             assert greatest_loss(group, doubled, one_more) > epsilon
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [5, 6, 7, 8])
 def test_one_record_more_costs_at_most_epsilon_on_larger_trees(cells):
     histograms = some_histograms(cells, cells, 1 if config.DISABLE_JIT else 6)
@@ -235,6 +238,7 @@ def test_length_weights_keep_the_guarantee_and_are_cut_to_one():
     assert below.coefficients == (0, 0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rate", "penalty"), [(0, 0), (1e-9, 1e9), (1e6, 1e6), (1e12, 0), (3, 1e-12)]
 )

@@ -116,6 +116,7 @@ def test_equals_the_plain_recursion_with_recorded_noise(
     assert found.tolist() == boundaries
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("quantile", [None, (3, 4)])
 @pytest.mark.parametrize("kind", ["distinct", "poisson", "jumping mean"])
@@ -214,6 +215,7 @@ def test_ties_go_to_the_longest_last_bucket():
     assert found.tolist() == [0, 1, 5, 13]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [1, 5, 64, 200])
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e4])
 @pytest.mark.parametrize("quantile", [None, (3, 4), (511, 1023)])

@@ -93,6 +93,7 @@ def test_stored_weights_give_the_intended_law(
         assert abs(stored[partition] - probability) < 1e-9
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(arrays(np.int64, (3, 5), elements=st.integers(0, 20)))
 def test_totals_add_up_the_choices_within_the_stated_error(counts):

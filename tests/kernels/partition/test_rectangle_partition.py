@@ -92,6 +92,7 @@ def test_buckets_are_numbered_as_the_walk_meets_them(shape, seed):
         assert (np.diff(position[order[start:end]]) > 0).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "counts",
     [
@@ -171,6 +172,7 @@ def some_histograms(shape, number):
     return [generator.choice(spread, size=shape) for _ in range(number)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(4)])
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 4)])
 def test_one_record_more_costs_at_most_epsilon(shape, epsilon):
@@ -180,6 +182,7 @@ def test_one_record_more_costs_at_most_epsilon(shape, epsilon):
     assert greatest_loss(histograms, weights, one_more) <= epsilon
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3)])
 def test_a_moved_record_costs_at_most_twice_the_rate(shape):
     histograms = some_histograms(shape, 1 if config.DISABLE_JIT else 4)

@@ -36,6 +36,7 @@ def _mutated(name, old, new):
     return names[name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variance", VARIANCES, ids=str)
 @pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])
 def test_draws_follow_the_law(variance, own):
@@ -79,6 +80,7 @@ def _points(generator, count):
     return words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variance", [Fraction(1, 9), Fraction(30), Fraction(10**8)])
 def test_kernel_fractions_and_definition_agree(generator, variance):
     words = _points(generator, 600)
@@ -237,6 +239,7 @@ def _corners_that_differ(guide, generator):
     return wrong
 
 
+@pytest.mark.long
 def test_what_the_table_settles_holds_at_every_corner(generator):
     guide = ours._guide(None)
     assert guide.nbytes == 160 * 1024

@@ -93,6 +93,7 @@ def test_equals_the_definition(first_words, numerator, denominator, seed):
     assert_exact(words, len(first_words), numerator, denominator)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("numerator", "denominator"), SCALES[::3])
 def test_special_words_are_exact(numerator, denominator):
     chosen = SPECIAL_WORDS[:: 3 if COMPILED else 9]

@@ -139,6 +139,7 @@ def test_reads_on_until_the_number_leaves_the_border(agreeing, side):
     assert filter_of(np.array([row]), words(3, 1), 44)[2] == {0}
 
 
+@pytest.mark.long
 def test_reaches_a_candidate_far_below_the_smallest_double():
     # exp(-1500) has 2165 leading zero bits: the resolver must read past them.
     fraction_bits = 40

@@ -71,6 +71,7 @@ def test_a_word_between_the_bounds_is_decided_by_further_bits():
     assert law.decide(0, lambda at, n: np.array([next(depth)], dtype=np.uint64), 5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [1, 3, 4])
 def test_every_set_of_lifted_cells_has_its_law(cells):
     p, draws = Fraction(3, 10), 6000

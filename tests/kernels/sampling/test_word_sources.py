@@ -71,6 +71,7 @@ def test_words_that_do_not_follow_from_their_place_are_refused(name, source):
         DRAWS[name](source)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["laplace", "geometric", "gaussian", "narrow gaussian"]
 )

@@ -128,6 +128,7 @@ def test_all_rectangles_of_a_small_plane_equal_the_definition():
         assert_equals_the_definition(order, shape, lows + 0.25, highs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fraction", [0.0, 0.3])
 @pytest.mark.parametrize(
     "shape",

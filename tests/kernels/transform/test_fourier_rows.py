@@ -45,6 +45,7 @@ def test_tables_are_symmetric(cells):
     assert np.abs(sines).max() <= 2**STEP_BITS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [2, 3, 8, 13, 40])
 def test_the_heaviest_column_is_that_of_the_matrix(cells):
     for frequencies in range(cells // 2 + 1):
@@ -59,6 +60,7 @@ def test_the_heaviest_column_is_far_below_the_root():
     assert heaviest_column(4096, 32) * unit + 1 / 64 == pytest.approx(0.944, abs=5e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [2, 3, 8, 13, 40])
 def test_no_move_exceeds_the_turn(cells):
     for frequencies in range(1, cells // 2 + 1):

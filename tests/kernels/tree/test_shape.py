@@ -134,6 +134,7 @@ def test_arrays_of_another_length_are_refused():
         tree.integers(np.zeros(2, np.int64), "rates")
 
 
+@pytest.mark.long
 def test_a_regular_tree_in_use_is_shared_and_forgotten_with_its_last_user():
     tree = regular_tree(1000, 3)
     assert regular_tree(1000, 3) is tree

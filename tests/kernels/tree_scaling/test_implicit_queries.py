@@ -68,6 +68,7 @@ def test_equals_the_dense_definition(kind, edges, fan_out, options):
     assert fast.objective == pytest.approx(dense.objective, rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fan_out", [2, 5, 16, 64])
 @pytest.mark.parametrize("decay", [True, False])

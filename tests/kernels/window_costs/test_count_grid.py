@@ -83,6 +83,7 @@ def test_the_grid_fits_sixty_four_bits(cells, scale):
     assert IMPOSSIBLE - 128 * 8 * Fraction(scale) * steps > data + penalties
 
 
+@pytest.mark.long
 @given(SIZES, SCALES)
 def test_the_grid_accepts_its_own_bounds(cells, scale):
     step, cap = partition_grid(cells, scale)

@@ -64,6 +64,7 @@ def expected_costs(cells, level, exponent, quantile):
     return tilted // (denominator * 2**exponent) + level
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("quantile", [None, (3, 4), (2, 3)])
 @pytest.mark.parametrize("kind", KINDS)

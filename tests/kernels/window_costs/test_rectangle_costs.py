@@ -87,6 +87,7 @@ def test_cuts_counts_at_the_cap_and_at_zero():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("merged", [1, 8, 100])
 @pytest.mark.parametrize("cells", [1, 2, 63, 64, 100, 257])
 def test_merges_that_are_cut_into_jobs_cost_the_same(monkeypatch, cells, merged):
@@ -99,6 +100,7 @@ def test_merges_that_are_cut_into_jobs_cost_the_same(monkeypatch, cells, merged)
         assert [[one.tolist() for one in line] for line in costs] == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("merged", [1, 20, 200, 2**18])
 @pytest.mark.parametrize("threads", [1, 2, 3, 5, 9])
 def test_threads_do_not_matter(monkeypatch, threads, merged):

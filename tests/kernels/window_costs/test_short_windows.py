@@ -56,6 +56,7 @@ def test_large_integers_stay_exact(values, data):
     check_whole(np.array(values), length)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", WHOLE_KINDS)
 @pytest.mark.parametrize("length", [33, 64, 100, 128])
 def test_longer_windows_equal_the_definition(kind, length):

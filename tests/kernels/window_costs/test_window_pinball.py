@@ -32,6 +32,7 @@ def test_equals_the_definition(kind, cells, level, seed, data):
     assert result.tolist() == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", WHOLE_KINDS)
 @pytest.mark.parametrize("length", [33, 40, 64])
 def test_longer_windows_equal_the_definition(kind, length):

@@ -102,6 +102,7 @@ def test_no_edge_moves_a_cost_further_than_stated(name, family):
     assert stated <= 1.1 * found or name == "kept_frequencies"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("selector", "domain", "family"), CASES)
 def test_the_choice_is_drawn(selector, domain, family):
     """Without noise every seed would choose alike."""

@@ -44,6 +44,7 @@ def agrees(found: Sensitivity, edges, rows) -> bool:
     return above and (close or not found.exact)
 
 
+@pytest.mark.long
 @settings(max_examples=example_count(600))
 @given(examples.any_policy(), st.data())
 def test_every_pair_equals_the_maximum_over_all_edges(policy, data):
@@ -250,6 +251,7 @@ def test_p6_the_sweep_equals_brute_force(policy, seed):
     assert part.value == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("theta", [1, 2, 5, 20, 79])
 def test_p6_the_sweep_equals_brute_force_on_a_longer_line(theta):
     line = Domain(80)

@@ -43,6 +43,7 @@ def test_the_price_is_the_sensitivity_of_the_workload(policy):
         assert price.passed, price
 
 
+@pytest.mark.long
 def test_errors_are_those_of_one_draw_and_fall_with_sparser_policies():
     full = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, strategy="queries")
     line = bf.Laplace(bf.policies.Line(LINE), RANGES, epsilon=1, strategy="queries")
@@ -151,6 +152,7 @@ def test_spread_equals_the_projection_of_the_noise(workload):
     assert total == pytest.approx(spread.variance.sum())
 
 
+@pytest.mark.long
 def test_intervals_after_the_fit_hold_their_part_of_the_noise():
     asked = bf.workloads.AllRanges(LINE)
     laplace = bf.Laplace(

@@ -61,6 +61,7 @@ def test_lists_follow_their_law(counts, budget):
     assert found.passed, found
 
 
+@pytest.mark.long
 def test_lists_of_five_of_six_cells_are_lists_of_all_with_the_last_left_out():
     # The domain is no power of two: gaps reach beyond it.
     scales = cell_scales(bf.policies.AddRemove(bf.Domain(5)), Fraction(1))

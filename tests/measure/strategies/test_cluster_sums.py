@@ -70,6 +70,7 @@ def edge_changes(strategy, policy):
         yield from np.abs(rows[chunk[:, 0]] - rows[chunk[:, 1]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("listed", [True, False])
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_no_edge_costs_more_than_was_declared(policy, listed, monkeypatch):

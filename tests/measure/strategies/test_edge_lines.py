@@ -63,6 +63,7 @@ def test_spread_equals_the_definition(shape, tops):
     assert strategy.total_variance(whole, scales) == 0.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(2, 2), (4, 2), (3, 4), (5, 1)])
 @pytest.mark.parametrize("tops", [(0, 0), (1, 2), (2, 1)])
 def test_every_edge_is_hidden_at_the_price_that_is_charged(shape, tops):

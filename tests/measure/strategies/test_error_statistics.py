@@ -70,6 +70,7 @@ def largest_change(statistic, policy, most=1):
     return worst
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", WORKLOADS.values(), ids=WORKLOADS)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_no_edge_moves_a_statistic_by_more_than_is_paid_for(policy, asked):

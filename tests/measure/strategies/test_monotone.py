@@ -204,6 +204,7 @@ def strategies(kind, family):
     return list(made[kind]())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 @pytest.mark.parametrize("kind", PRICED)
 def test_a_strategy_never_costs_more_under_an_implied_policy(kind, family):
@@ -223,6 +224,7 @@ def test_a_strategy_never_costs_more_under_an_implied_policy(kind, family):
                 assert prices[id(weak)] <= prices[id(strong)], (weak, strong)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", PRICED)
 def test_every_strategy_is_priced_under_implied_policies_somewhere(kind):
     compared = 0
@@ -286,6 +288,7 @@ def test_predicted_errors_never_grow_under_an_implied_policy(family):
                 assert error <= limit, (name, weak, strong, workload)
 
 
+@pytest.mark.long
 def test_moves_are_never_worse_than_presence_at_half_of_epsilon():
     # Through "absent" every move is two edges of `AddRemove`.
     domain = FAMILIES["line"][0].domain

@@ -72,6 +72,7 @@ def test_o6_uniform_noise_spends_epsilon_on_the_worst_edge(cells, fan_out):
         assert 1 - Fraction(1, 2**24) < worst <= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("few", [0, 8])
 def test_spread_equals_dense_least_squares_or_bounds_it(

@@ -85,6 +85,7 @@ def test_even_data_are_exact_and_steps_are_found():
     assert np.mean(errors) <= 0.3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", ["cells", "ranges"])
 @pytest.mark.parametrize("shape", ["steps of 64", "steps of 16", "even"])
 @pytest.mark.parametrize("epsilon", [0.1, 1])

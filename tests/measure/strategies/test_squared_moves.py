@@ -92,6 +92,7 @@ def test_prices_of_moves_by_one_are_exact(policy):
             assert true > RHO.amount * (1 - Fraction(1, 2**25)), name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(2,), (3,), (5,), (6,), (8,), (4, 4), (3, 3, 5)])
 @pytest.mark.parametrize("family", [Full, AddRemove])
 def test_haar_rows_pay_squares_whatever_rows_are_left_out(shape, family):

@@ -30,6 +30,7 @@ from tests.reference.policy_examples import on_a_line
 EPSILON = Fraction(1, 2)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=example_count(60))
 @given(on_a_line())
 def test_every_prediction_equals_the_definition(policy):
@@ -107,6 +108,7 @@ def test_a_pair_of_cells_is_one_edge_and_costs_a_quarter_of_two_cells():
     assert error / 2 * 0.01**2 == pytest.approx(2, rel=1e-3)
 
 
+@pytest.mark.long
 def test_hurrying_leaves_the_choice_as_it_is():
     side = bf.Domain(300)
     ring = np.column_stack([np.arange(300), (np.arange(300) + 1) % 300])

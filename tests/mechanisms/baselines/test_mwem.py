@@ -105,6 +105,7 @@ def test_a_query_of_everything_has_no_outside():
     assert outcome.estimate.sum() == pytest.approx(STEPS.sum(), abs=2)
 
 
+@pytest.mark.long
 def test_measuring_the_outside_lowers_the_error():
     truth = RANGES.answer(STEPS)
     errors = []

@@ -28,6 +28,7 @@ def small(policy, fewest_parts=4, **given):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", POLICIES, ids=["add_remove", "full"])
 def test_both_levels_are_fitted_together(policy):
     release = small(policy).release(COUNTS, rng=1)

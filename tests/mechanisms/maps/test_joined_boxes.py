@@ -191,6 +191,7 @@ def test_regions_measured_twice_are_caught(monkeypatch):
         joining().release(EVEN, rng=2)
 
 
+@pytest.mark.long
 def test_intervals_hold_over_all_releases():
     """The noise of both steps: at 90 %, of 300 releases and 12 boxes each."""
     mechanism, missed = joining(), []

@@ -31,6 +31,7 @@ def test_large_epsilon_gives_back_any_shape(shape, generator):
         assert 2 ** release.details["levels"] < 2 * max(shape)
 
 
+@pytest.mark.long
 def test_b3_shares_are_geometric():
     domain = bf.Domain((1024, 1024))
     policy = bf.policies.AddRemove(domain)

@@ -46,6 +46,7 @@ def test_a_mean_of_rare_values_is_held_and_a_normal_law_would_miss_it():
     assert np.mean([not low <= MEAN <= high for low, high in normal]) > 0.08
 
 
+@pytest.mark.long
 def test_a_bound_without_its_second_term_is_caught(monkeypatch):
     """Plant a bug: the variance is taken from the sample as if it were known."""
 
@@ -63,6 +64,7 @@ def test_a_bound_without_its_second_term_is_caught(monkeypatch):
     assert np.mean([not low <= MEAN <= high for low, high in whole]) <= 0.05
 
 
+@pytest.mark.long
 def test_it_is_wider_than_a_normal_law_and_says_so():
     (first, *_) = means(5_000)
     exact = first.interval(of="population", method="exact")
@@ -91,6 +93,7 @@ def test_an_empty_group_may_be_anything():
     assert mean.interval(of="population", method="exact") == (0.0, 49.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("design", "policy"),
     [

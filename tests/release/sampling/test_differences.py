@@ -42,6 +42,7 @@ def test_nearly_without_noise_it_is_the_test_of_two_shares():
     assert parts.noise < 0.01 * parts.sampling
 
 
+@pytest.mark.long
 def test_noise_raises_the_p_value_and_widens_the_interval():
     quiet, loud = rich_of(drawn()), rich_of(drawn(epsilon=0.05))
     assert loud.variance_parts().noise > loud.variance_parts().sampling
@@ -122,6 +123,7 @@ def stratified(counts, epsilon=50, seed=1):
     return release.sampled(STRATA)
 
 
+@pytest.mark.long
 def test_waves_of_stratified_samples_are_compared():
     first, second = stratified(COUNTS), stratified([[600, 400], [1_300, 700]])
     rich = second.where(rich="yes").difference(first.where(rich="yes"))

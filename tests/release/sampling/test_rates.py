@@ -94,6 +94,7 @@ def test_weights_and_strata_count_people():
     assert "taken as normal" in rate.sentence()
 
 
+@pytest.mark.long
 def test_rates_are_compared_with_p_values():
     release = drawn(bf.sampling.Simple())
     women, men = (unemployed(release, sex=sex) for sex in "FM")
@@ -113,6 +114,7 @@ def test_rates_are_compared_with_p_values():
         women.difference(0.1)
 
 
+@pytest.mark.long
 def test_a_rate_is_held_against_a_stated_number_and_its_noise_counts():
     quiet, noisy = (
         unemployed(drawn(bf.sampling.Simple(), epsilon=epsilon))

@@ -68,6 +68,7 @@ def test_population_is_never_a_default_and_needs_a_design():
         drawn.where(sex="F").count().interval(of="population", method="wrong")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["exact", "normal"])
 @pytest.mark.parametrize("design", DESIGNS[:5], ids=lambda design: design.describe())
 def test_shares_lie_around_the_estimate_and_are_wider_than_those_of_the_records(
@@ -141,6 +142,7 @@ def test_private_sizes_cost_a_part_of_the_probability(method):
     assert private.where(sex="F").mean("age").interval(of="population")[0] < 35
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", DESIGNS[:5], ids=lambda design: design.describe())
 def test_means_and_quantiles_of_the_population(design):
     women = released(epsilon=4).sampled(design).where(sex="F")
@@ -382,6 +384,7 @@ def test_designs_say_how_many_people_there_are():
     assert all(isinstance(design, SamplingDesign) for design in DESIGNS)
 
 
+@pytest.mark.long
 def test_the_mean_and_the_median_of_the_population_are_held():
     rng, draws, size = np.random.default_rng(5), 16, 500
     population = np.repeat(np.arange(8), [900, 1500, 1800, 1200, 900, 700, 600, 400])

@@ -81,6 +81,7 @@ def test_a_mean_is_that_of_people_and_its_width_that_of_strata():
     )
 
 
+@pytest.mark.long
 def test_parts_groups_quantiles_and_variances_of_strata():
     release = released(EVEN, epsilon=30)
     group = release.group_by("group")

@@ -52,6 +52,7 @@ def drawn_bounds(sizes, **stated):
     return [bounds(release, **stated).T for release in releases(sizes)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "stated",
     [
@@ -79,6 +80,7 @@ def test_trimming_gains_where_few_have_large_weights():
     assert framed < 0.5 * plain
 
 
+@pytest.mark.long
 def test_best_of_several_cuts_at_whole_beta_is_caught():
     """Plant a bug: the cut is chosen after a look, and nothing is shared."""
     frame = [1, 1, 1, 1, 8_000, 8_000]

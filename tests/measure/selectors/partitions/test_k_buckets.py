@@ -32,6 +32,7 @@ def test_large_epsilons_find_the_steps():
     assert buckets.edges.tolist() == [0, 8, 12, 27, 32]
 
 
+@pytest.mark.long
 def test_without_signal_all_partitions_are_equally_likely():
     counts = np.zeros(5, dtype=int)
     seen = {}

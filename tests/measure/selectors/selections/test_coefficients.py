@@ -33,6 +33,7 @@ def test_costs_are_norms_of_what_is_dropped_and_of_the_noise(cells):
     np.testing.assert_allclose(costs, expected, atol=1.001)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [64, 100, 97])
 def test_the_transform_is_far_more_exact_than_assumed(cells):
     # The proof grants an error of 2^-36 of the norm; it is a few thousand times less.

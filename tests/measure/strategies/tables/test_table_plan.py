@@ -29,6 +29,7 @@ def planned(sizes, ways, kinds, kind="best", power=1):
     return plan_tables(tables, kind)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("ways", "kinds", "kind", "rms", "within"),
     [

@@ -99,6 +99,7 @@ def test_prices_on_a_line_equal_enumeration(cells, seed):
         assert worst_edge(rates, tree, policy) == expected, policy
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=example_count(400))
 @given(
     shape=st.sampled_from([(3, 4), (2, 7), (4, 4), (1, 5), (2, 2, 3), (5, 1, 2)]),
@@ -114,6 +115,7 @@ def test_prices_on_grids_along_any_curve_equal_enumeration(shape, seed):
         assert worst_edge(rates, tree, policy.project(curve)) == expected, policy
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=example_count(120))
 @given(shape=st.sampled_from([(13,), (3, 4), (2, 2, 3)]), seed=SEEDS)
 def test_prices_through_buckets_equal_enumeration(shape, seed):

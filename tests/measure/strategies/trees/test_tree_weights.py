@@ -196,6 +196,7 @@ def workloads_of(kind, cells):
     }[kind]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", [AddRemove, Full, Line])
 @pytest.mark.parametrize(
     "kind",
