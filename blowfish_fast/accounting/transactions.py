@@ -25,11 +25,13 @@ Result = TypeVar("Result")
 Action = Callable[[sqlite3.Connection], Any]
 
 MOST_TOGETHER = 64
+"""Actions of one commit: more would let the first wait for work that is not its own."""
 
 FileNumber = tuple[int, int]
 """Device and number of a file: a path may lead to another one later."""
 
 LogEntry = tuple[int, bytes]
+"""Number and digest of an entry of the log."""
 
 
 @dataclass(slots=True)
@@ -41,7 +43,14 @@ class _Waiting:
 
 
 class FileWatch:
-    """What was seen of a ledger's file since it was opened."""
+    """What was seen of a ledger's file since it was opened.
+
+    Parameters
+    ----------
+    path : Path
+        The file. SQLite keeps its latest charges in a second one beside it, whose name
+        ends in ``-wal``.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)

@@ -24,8 +24,12 @@ from fractions import Fraction
 from .decimal_bounds import decimal_of, exponential_bounds, own_context
 
 STRIPS = 256
+"""Rectangles and the tail: each of the values that eight bits of a word can have."""
+
 STRIP_BITS = 8
 UNIFORM_BITS = 55
+"""What is left of a word of 64 bits after the strip and the sign: the abscissa."""
+
 BORDER = 3.6554204243168607
 """Where the tail begins; any number near it would do, this one wastes least."""
 

@@ -17,14 +17,29 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 
-# Every quantity below stays under 2^61 in magnitude.
 SUM_BITS = 61
-# Above every sum of costs, and still below 2^63 when a cost is added to it.
+"""Every quantity below stays under 2^61 in magnitude."""
+
 IMPOSSIBLE = 1 << 62
+"""Above every sum of costs, and still below 2^63 when a cost is added to it."""
+
 DATA_BITS = 59
+"""All counts together, in units of the grid, stay below 2^59: a quarter of the room.
+
+Penalties and noise have the rest.
+"""
+
 VALUE_BITS = 51
+"""One value stays below 2^51: floats of 53 bits hold it, and four times it, exactly."""
+
 FINEST_BITS = 42
+"""A grid is at most 2^42 times finer than the unit of the values.
+
+Then 2^17 of these units, at least, still fit into `DATA_BITS`.
+"""
+
 LARGEST_DENOMINATOR = 1024
+"""Of a pinball level: costs are multiplied by it."""
 
 
 def fixed_point(values: AnyArray, cells: int) -> tuple[IntArray, int]:

@@ -18,7 +18,11 @@ SAFETY = 1.0 - 1e-9
 """Chances of a miss are lowered by this, far more than sums of floats may err by."""
 
 FARTHEST = 48.0
-"""Deviations within which Gaussian tails are added up; beyond, they count as there."""
+"""Gaussian tails are added up to so many deviations beyond the threshold.
+
+Farther out the last of these sums stands for the tail. It is too large there, so that
+intervals are wider than they need be, by a chance below e^-1152.
+"""
 
 
 class NoiseTail:
@@ -40,7 +44,8 @@ class NoiseTail:
             place = np.arange(reach, dtype=np.float64)
             terms = -0.5 * np.square(place / self.width)
             upper = np.logaddexp.accumulate(terms[::-1])[::-1]
-            # The law has the values from 1 on on both sides of 0.
+            # upper[0] sums the values from 0 on, upper[1] those from 1 on, which the
+            # negative values repeat: together they are the whole law.
             whole = np.logaddexp(upper[0], upper[1])
             self._upper: FloatArray = upper - whole
 
