@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -252,6 +253,36 @@ class Estimate(float):
             If the truth was asked for, and is not known.
         """
         return self._answers._interval(self._place, confidence, of, method)
+
+    def p_value(
+        self, against: float | str | Fraction, *, method: Method | None = None
+    ) -> float:
+        """Return the p-value of "it is this number in the population", asked once.
+
+        Parameters
+        ----------
+        against : float, str or Fraction
+            A number that was stated before, such as a target; no estimate of its own.
+        method : {"exact", "normal"}, optional
+            How the sampling is counted, as for `interval`.
+
+        Returns
+        -------
+        float
+            The least miss whose interval of="population" leaves the number out,
+            rounded up by less than one in a hundred, and at least 1e-9; noise counts.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> answers = bf.Domain.from_levels(["yes", "no"], name="answer")
+        >>> laplace = bf.Laplace(bf.policies.Full(answers), epsilon=1)
+        >>> drawn = laplace.release([300, 700], rng=1).sampled(bf.sampling.Simple())
+        >>> share = drawn.where(answer="yes").relative_count()
+        >>> share.p_value("0.25") < 0.01, share.p_value("0.31") > 0.2
+        (True, True)
+        """
+        return float(self._answers.p_values(against, method=method)[self._place])
 
     def variance_parts(self) -> VarianceParts:
         """Return how much of the error is sampling and how much is noise.
@@ -560,6 +591,31 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         if simultaneous:
             asked = 1.0 - (1.0 - asked) / max(len(self), 1)
         return self._claim.intervals(asked, of, method)
+
+    def p_values(
+        self, against: float | str | Fraction, *, method: Method | None = None
+    ) -> FloatArray:
+        """Return p-values of "it is this number in the population" for each group.
+
+        Parameters
+        ----------
+        against : float, str or Fraction
+            A number that was stated before.
+        method : {"exact", "normal"}, optional
+            How the sampling is counted, as for `intervals`.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups,)
+            Each is that of one group, asked once; who looks at all of them multiplies
+            it by their number.
+        """
+        from .sampling.p_values import p_values_against
+
+        def bounds(confidence: float) -> FloatArray:
+            return self.intervals(confidence, of="population", method=method)
+
+        return p_values_against(bounds, against)
 
     def interval_kind(self, confidence: float = 0.95) -> Scope:
         """Return what `intervals` hold by default: "truth", "certified" or "noise"."""

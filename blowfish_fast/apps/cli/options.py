@@ -367,6 +367,11 @@ class Question(Selected):
         "other columns hold for both.",
         default=[],
     )
+    against: str | None = option(
+        "NUMBER",
+        "With --of population: the p-value of each answer against a number that was "
+        "stated before, as --share --against 0.08; of a difference instead of 0.",
+    )
     workload: str | None = option(
         "WORKLOAD",
         "Queries in words: identity, prefixes, ranges:FILE, ...",

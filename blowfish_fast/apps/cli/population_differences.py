@@ -24,7 +24,13 @@ from blowfish_fast.release.grants import BOUND_NAMES
 from blowfish_fast.release.sampling.differences import Compared, Difference
 from blowfish_fast.release.sampling.sampled_release import stated_design
 
-from .population_questions import NOISE_SHARE, check_population
+from .population_questions import (
+    NOISE_SHARE,
+    P_VALUE,
+    asked_times,
+    check_population,
+    stated_number,
+)
 from .population_rates import (
     RATE,
     check_rate,
@@ -34,8 +40,6 @@ from .population_rates import (
     selections_of,
 )
 
-P_VALUE = "p_value"
-"""The column of "there is no difference"."""
 MEASURES: dict[Compared, str] = {
     "count": "population_count",
     "share": "population_share",
@@ -142,9 +146,10 @@ def answer_differences(
         {
             **naming_columns(first, asked, measure),
             "difference": np.array([float(difference) for difference in differences]),
-            **_errors(differences, confidence),
+            **_errors(differences, confidence, asked.against),
         },
-        _sentence(releases, len(differences), confidence, middles="values" in words),
+        _sentence(releases, asked.against, len(differences), confidence)
+        + (f" {MIDDLES}" if "values" in words else ""),
     )
 
 
@@ -161,20 +166,23 @@ def _measure(asked: Question, release: Release) -> tuple[str, dict[str, Any]]:
     return MEASURES["mean"], words
 
 
-def _errors(differences: list[Difference], confidence: float) -> dict[str, AnyArray]:
+def _errors(
+    differences: list[Difference], confidence: float, against: str | None
+) -> dict[str, AnyArray]:
+    number = 0.0 if against is None else stated_number(against)
     low, high = BOUND_NAMES["population"]
     bounds = np.array([difference.interval(confidence) for difference in differences])
     parts = [difference.variance_parts() for difference in differences]
     return {
         low: bounds[:, 0],
         high: bounds[:, 1],
-        P_VALUE: np.array([difference.p_value() for difference in differences]),
+        P_VALUE: np.array([each.p_value(number) for each in differences]),
         NOISE_SHARE: np.array([part.noise_share for part in parts]),
     }
 
 
 def _sentence(
-    releases: Sequence[Release], lines: int, confidence: float, *, middles: bool
+    releases: Sequence[Release], against: str | None, lines: int, confidence: float
 ) -> str:
     """Say what intervals and p-values hold, and on whose word."""
     waves = len(releases) > 1
@@ -185,20 +193,15 @@ def _sentence(
         if waves
         else f"These records were said to be {designs[0]}."
     )
-    asked_once = (
-        "of these two, asked once"
-        if lines == 1
-        else f"of one line; who looks at all {lines} multiplies it by {lines}"
-    )
+    doubted = "no difference" if against is None else f"the difference is {against}"
     return " ".join(
         [
             f"With about {100.0 * confidence:.15g} %, over the draw of "
             f"{'both samples' if waves else 'the sample'} and the noise (the sampling "
             "is taken as normal, the noise exactly), each interval holds the "
             "difference in the population.",
-            f'{P_VALUE} is that of "no difference", with the noise counted, '
-            f"{asked_once}.",
-            *([MIDDLES] if middles else []),
+            f'{P_VALUE} is that of "{doubted}", with the noise counted, '
+            f"{asked_times(lines)}.",
             f"{drawn} Nothing here can check that.",
         ]
     )

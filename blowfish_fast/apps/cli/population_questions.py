@@ -6,18 +6,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
-from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast._support.validation import as_number, quoted
+from blowfish_fast.errors import EpsilonError, InputError, IntervalError
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import BOUND_NAMES, Scope
 from blowfish_fast.release.group_answers import POPULATION_COUNT
 from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.sampling.numbers import count_parts, scaled_counts
+from blowfish_fast.release.sampling.p_values import p_values_against
 from blowfish_fast.release.sampling.sampled_release import (
     VarianceParts,
     counted_exactly,
@@ -34,6 +38,8 @@ from .parsing.sample import parse_sample
 
 NOISE_SHARE = "noise_share"
 """The column with the part of each variance that privacy noise makes."""
+P_VALUE = "p_value"
+"""The column of "there is no difference", or of "it is this number"."""
 
 
 def drawn_release(release: Release, sample: str, asked: Question | None) -> Release:
@@ -94,7 +100,8 @@ def check_population(release: Release, asked: Question) -> None:
     Raises
     ------
     InputError
-        If a method is stated without the population, or a column is called so.
+        If a method or a number to compare with is stated without the population, or a
+        column is called so.
     IntervalError
         If nobody said how the records were drawn.
     """
@@ -104,6 +111,12 @@ def check_population(release: Release, asked: Question) -> None:
                 "a method is chosen for the population",
                 received=f"--method {asked.method}",
                 way_out="Ask --of population, or leave --method out",
+            )
+        if asked.against is not None:
+            raise InputError(
+                "a p-value holds what is true of the population against a number",
+                received=f"--against {asked.against}",
+                way_out="Ask --of population, or leave --against out",
             )
         return
     stated_design(release)
@@ -174,6 +187,7 @@ def add_population(
     table: AnswerTable,
     noise_shares: Callable[[], list[VarianceParts]],
     confidence: float,
+    against: str | None = None,
 ) -> tuple[dict[str, AnyArray], str]:
     """Add intervals of the population, and which part of each variance is noise.
 
@@ -185,6 +199,8 @@ def add_population(
         Returns what their variances are made of.
     confidence : float
         Over the draw of the sample and the noise.
+    against : str, optional
+        A number that each answer is held against, with a p-value.
 
     Returns
     -------
@@ -195,6 +211,12 @@ def add_population(
     columns = dict(table.columns)
     columns[low], columns[high] = table.bounds(confidence, of="population").T
     sentence = table.sentence("population", confidence)
+    if against is not None:
+        number = stated_number(against)
+        bounds = partial(table.bounds, of="population")
+        columns[P_VALUE] = p_values_against(bounds, number)
+        lines = len(columns[P_VALUE])
+        sentence = f"{sentence} {against_sentence(against, lines)}"
     try:
         parts = noise_shares()
     except IntervalError:
@@ -204,6 +226,74 @@ def add_population(
     meaning = f"{NOISE_SHARE} is the part of the variance that privacy noise makes"
     about = f"{meaning}, and drawing the records makes the rest."
     return columns, f"{sentence} {parts[0] if len(parts) == 1 else about}"
+
+
+def stated_number(words: str) -> float:
+    """Read ``--against``: a finite number.
+
+    Parameters
+    ----------
+    words : str
+        What was stated.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    try:
+        return as_number(words, "--against", least=-math.inf)
+    except EpsilonError:
+        raise InputError(
+            "--against takes a number that was stated before the release",
+            received=quoted(words),
+            way_out="Write --against 0.08 for 8 %",
+        ) from None
+
+
+def against_sentence(number: str, lines: int) -> str:
+    """Say what p-values against a stated number mean.
+
+    Parameters
+    ----------
+    number : str
+        The number, as it was stated.
+    lines : int
+        How many answers there are.
+
+    Returns
+    -------
+    str
+        The sentence.
+    """
+    return (
+        f'{P_VALUE} is that of "it is {number} in the population", with sampling and '
+        f"noise counted as in the interval, {asked_times(lines)}; the number must have "
+        "been stated before the release was looked at."
+    )
+
+
+def asked_times(lines: int) -> str:
+    """Say how often something was asked, and what to do where it was often.
+
+    Parameters
+    ----------
+    lines : int
+        How many p-values there are.
+
+    Returns
+    -------
+    str
+        A part of a sentence.
+    """
+    if lines == 1:
+        return "of this one, asked once"
+    return f"of one line; who looks at all {lines} multiplies it by {lines}"
 
 
 def asked_with(mechanism: Mechanism) -> str:

@@ -27,7 +27,13 @@ from blowfish_fast.release.sampling.rates import Rate
 from blowfish_fast.release.sampling.sampled_release import Method
 
 from .answer_table import group_columns
-from .population_questions import NOISE_SHARE, check_population
+from .population_questions import (
+    NOISE_SHARE,
+    P_VALUE,
+    against_sentence,
+    check_population,
+    stated_number,
+)
 from .release_questions import select_records
 
 RATE = "population_rate"
@@ -178,6 +184,27 @@ def naming_columns(
     }
 
 
+def against_columns(rates: list[Rate], asked: Question) -> dict[str, AnyArray]:
+    """Return the p-value of each rate against a stated number, if there is one.
+
+    Parameters
+    ----------
+    rates : list of Rate
+        The rates.
+    asked : Question
+        It may state a number.
+
+    Returns
+    -------
+    dict of ndarray
+        One column, or none.
+    """
+    if asked.against is None:
+        return {}
+    number, method = stated_number(asked.against), cast("Method | None", asked.method)
+    return {P_VALUE: np.array([rate.p_value(number, method=method) for rate in rates])}
+
+
 def answer_rates(
     release: Release, asked: Question, confidence: float
 ) -> tuple[dict[str, AnyArray], str]:
@@ -208,7 +235,10 @@ def answer_rates(
         "rate": np.array([float(rate) for rate in rates]),
         low: bounds[:, 0],
         high: bounds[:, 1],
+        **against_columns(rates, asked),
         NOISE_SHARE: np.array([part.noise_share for part in parts]),
     }
     about = rates[0].sentence(confidence, method)
+    if asked.against is not None:
+        about = f"{about} {against_sentence(asked.against, len(rates))}"
     return columns, f"{about} {parts[0]}" if len(parts) == 1 else about

@@ -207,7 +207,10 @@ def measures_answers(release: Release) -> bool:
 
 
 def add_intervals(
-    release: Release, table: AnswerTable, confidence: float
+    release: Release,
+    table: AnswerTable,
+    confidence: float,
+    against: str | None = None,
 ) -> tuple[dict[str, AnyArray], str]:
     """Add the columns of intervals; say what they hold, or why there are none.
 
@@ -219,6 +222,8 @@ def add_intervals(
         What `answer_question` returned.
     confidence : float
         Of the intervals.
+    against : str, optional
+        A number that answers about the population are held against.
 
     Returns
     -------
@@ -228,7 +233,7 @@ def add_intervals(
     """
     columns = dict(table.columns)
     if table.noise_shares is not None:
-        return add_population(table, table.noise_shares, confidence)
+        return add_population(table, table.noise_shares, confidence, against)
     try:
         kind = table.kind(confidence)
         low, high = BOUND_NAMES[kind]

@@ -16,12 +16,13 @@ Its noise has a known law, and the sampling joins it as a normal variable: Lemma
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_confidence
+from blowfish_fast._support.validation import as_confidence, as_number
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths, rough_half_widths
@@ -30,6 +31,7 @@ from blowfish_fast.release.query_grid import Grid, SparseRows, ValueRows, withou
 from .designs import Bernoulli, Simple, Stratified
 from .grids import GridMeans
 from .numbers import refuse_superpopulation
+from .p_values import LARGEST_P, LEAST_P
 from .ratios import Ratio
 from .sampled_release import (
     SIDE_SHARE,
@@ -43,10 +45,6 @@ from .strata import Strata, strata_of
 Compared = Literal["share", "mean", "count"]
 """What is compared: shares of everybody, means of an attribute, numbers of people."""
 
-LEAST_P = 1.0e-9
-"""P-values below this are given as it."""
-LARGEST_P = 0.9
-"""P-values above this are given as 1."""
 PRECISION = 1.005
 """P-values are rounded up by at most this factor."""
 
@@ -126,22 +124,38 @@ class Difference(float):
         half = self._half_width(1.0 - as_confidence(confidence), fine=True)
         return float(self) - half, float(self) + half
 
-    def p_value(self) -> float:
+    def p_value(self, against: float | str | Fraction = 0.0) -> float:
         """Return the p-value of "there is no difference", of these two, asked once.
 
         It is the largest miss at which the interval still holds 0, rounded up by less
         than one in two hundred, and at least 1e-9. Noise is counted. Who looks at
         several pairs multiplies it by their number.
+
+        Parameters
+        ----------
+        against : float, str or Fraction, default 0
+            Another difference that was stated before, such as a promised rise.
+
+        Returns
+        -------
+        float
+            The p-value of "the difference is this number".
+
+        Raises
+        ------
+        EpsilonError
+            If it is no finite number.
         """
-        if self._half_width(LARGEST_P, fine=False) >= abs(self):
+        gap = abs(float(self) - as_number(against, "against", least=-math.inf))
+        if self._half_width(LARGEST_P, fine=False) >= gap:
             return 1.0
-        if self._half_width(LEAST_P, fine=False) < abs(self):
+        if self._half_width(LEAST_P, fine=False) < gap:
             return LEAST_P
         # Logarithms are halved: a tail changes by factors.
         above, below = LARGEST_P, LEAST_P
         while above > PRECISION * below:
             middle = math.sqrt(above * below)
-            if self._half_width(middle, fine=False) >= abs(self):
+            if self._half_width(middle, fine=False) >= gap:
                 below = middle
             else:
                 above = middle

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from blowfish_fast.release.query_grid import Grid, SparseRows
 from .designs import Bernoulli, Stratified, Weighted
 from .differences import Difference, Side, difference_of
 from .numbers import exact_counts
+from .p_values import p_values_against
 from .ratios import Ratio
 from .sampled_release import (
     Method,
@@ -203,17 +204,21 @@ class Rate(float):
         exact = self._has_law if method is None else method == "exact"
         return sampled_sentence(self._release.design, exact, confidence)
 
-    def p_value(self, against: float | str | Fraction) -> float:
+    def p_value(
+        self, against: float | str | Fraction, *, method: Method | None = None
+    ) -> float:
         """Return the p-value of "the rate is this number", of this rate, asked once.
 
-        It is the largest miss at which the interval of the difference still holds 0:
-        Lemma PN10. Noise is counted, and the sampling is taken as normal. Who looks at
-        several rates multiplies it by their number.
+        It is the least miss whose interval leaves the number out, rounded up by less
+        than one in a hundred: Lemma PN17. Sampling and noise are counted as in
+        `interval`. Who looks at several rates multiplies it by their number.
 
         Parameters
         ----------
         against : float, str or Fraction
             A number that was stated before, such as a target; no estimate of its own.
+        method : {"exact", "normal"}, optional
+            As for `interval`.
 
         Returns
         -------
@@ -238,8 +243,8 @@ class Rate(float):
         (True, True)
         """
         number = as_number(against, "against", least=0.0)
-        law = difference_of([self._side()])
-        return Difference(float(self) - number, law).p_value()
+        ends = partial(self.interval, method=method)
+        return float(p_values_against(lambda sure: np.array([ends(sure)]), number)[0])
 
     def difference(self, other: Rate) -> Difference:
         """Compare with another rate, of this release or of one about different people.

@@ -147,6 +147,51 @@ def test_designs_may_be_stated_when_asking():
     assert problem.code == "no_sampling_design"
 
 
+def test_answers_are_held_against_a_stated_number():
+    ask = ("answer", "now.blowfish", *ASKED)
+    now, _ = loaded()
+    looking = now.where(work="looking")
+    share = looking.relative_count()
+    shares = told(*ask, *SHARE, "--against", "0.09")
+    assert shares["answers"][0]["p_value"] == share.p_value(0.09)
+    assert '"it is 0.09 in the population"' in shares["interval"]
+    assert "asked once" in shares["interval"]
+    groups = told(*ask, "--mean", "age", "--by", "sex", "--against", "45")
+    expected = now.group_by("sex").mean("age").p_values(45)
+    assert [line["p_value"] for line in groups["answers"]] == expected.tolist()
+    assert "multiplies it by 2" in groups["interval"]
+    people = told(*ask, "--where", "work=looking", "--against", "3000")["answers"]
+    assert people[0]["p_value"] == looking.in_population().count().p_value(3000)
+    per = ("--where", "work=looking", "--per", "work=looking,employed")
+    force = now.where(work=["looking", "employed"])
+    for words, method in (((), None), (("--method", "normal"), "normal")):
+        rated = told(*ask, *per, "--against", "0.13", *words)
+        rate = looking.ratio(force).p_value("0.13", method=method)
+        assert rated["answers"][0]["p_value"] == rate
+        assert '"it is 0.13 in the population"' in rated["interval"]
+
+
+def test_differences_are_held_against_a_stated_one():
+    now, before = loaded()
+    change = now.where(work="looking").difference(before.where(work="looking"))
+    answers = told(*WAVES, *ASKED, *SHARE, "--against", "0.05")
+    assert answers["answers"][0]["p_value"] == change.p_value("0.05") > 0.05
+    assert '"the difference is 0.05"' in answers["interval"]
+    fallen = told(*WAVES, *ASKED, *SHARE, "--against", "-0.05")["answers"][0]
+    assert fallen["p_value"] == change.p_value(-0.05) <= change.p_value() < 0.05
+    assert change.p_value(float(change)) == 1.0
+
+
+def test_a_number_to_compare_with_is_one_and_is_about_the_population():
+    ask = ("answer", "now.blowfish")
+    plain = refused(*ask, *SHARE, "--against", "0.09")
+    assert "leave --against out" in str(plain)
+    for words in ("many", "nan", "8 %"):
+        for more in ((), ("--minus", "sex=M"), ("--per", "sex=M")):
+            wrong = refused(*ask, *ASKED, "--where", "sex=F", *more, "--against", words)
+            assert "--against 0.08 for 8 %" in str(wrong)
+
+
 def test_what_has_no_difference_is_refused():
     ask = ("answer", "now.blowfish")
     minus = ("--where", "sex=F", "--minus", "sex=M")

@@ -124,7 +124,9 @@ def run_answer(
                 columns, about = answer_rates(release, asked, checked)
             else:
                 answered = questions.answer_question(release, asked)
-                columns, about = questions.add_intervals(release, answered, checked)
+                columns, about = questions.add_intervals(
+                    release, answered, checked, asked.against
+                )
     table = Table(columns, experiment=not release.private)
     if out is not None and as_map:
         promise = f"{release.guarantee} {about}"
