@@ -108,8 +108,8 @@ def reproduce(
         list[str] | None,
         typer.Option(
             help='For chosen and prior: a survey, for chosen "looked" or "judged" as '
-            'well; for lines: a policy and a question, as "Full cells"; may be '
-            "repeated."
+            'well; for lines: a policy and a question, as "Full cells", and a method '
+            'if it alone is measured, as "Full cells no buckets"; may be repeated.'
         ),
     ] = None,
     limit: Annotated[

@@ -2,6 +2,7 @@
 
     python -m experiments lines --data FOLDER              docs/data/cells/lines.csv
     python -m experiments lines --data FOLDER --only "AddRemove cells"   one part of it
+    python -m experiments lines --data FOLDER --only "Full ranges default"   one method
     python -m experiments pairs                            docs/data/cells/pairs.csv
     python -m experiments neighbours                  docs/data/cells/neighbours.csv
 
@@ -34,6 +35,7 @@ import numpy as np
 import blowfish_fast as bf
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError
 from blowfish_fast.mechanisms.base import Mechanism
 
 from .cells_of_spikes import GIVEN_SETS
@@ -78,9 +80,10 @@ class Releases(NamedTuple):
     sparse: int
 
 
-RELEASES = {DEFAULT: Releases(12, 40), FORMER: Releases(12, 40), BARE: Releases(6, 10)}
-OTHER_RELEASES = Releases(24, 40)
-"""Of trees of known levels, which take a millisecond."""
+RELEASES = {"AddRemove": Releases(30, 100), "Full": Releases(30, 40)}
+"""Of each method under a policy."""
+MOST_BARE = 40
+"""Of the tree without buckets, which takes a tenth of a second."""
 
 
 class MethodLine(NamedTuple):
@@ -117,6 +120,11 @@ class MethodLine(NamedTuple):
     releases: int
     mean: float
     error: float
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What the line is about: a later one of the same place is put in its place."""
+        return self.policy, self.asked, self.set, self.epsilon, self.method
 
     def __str__(self) -> str:
         return (
@@ -287,13 +295,19 @@ def _deviation(errors: FloatArray) -> float:
     return float(np.std(errors, ddof=1) / math.sqrt(errors.size))
 
 
+def _planned(policy: str, method: str, *, sparse: bool) -> int:
+    """Return how often a method is released on one line."""
+    times = RELEASES[policy].sparse if sparse else RELEASES[policy].dense
+    return min(times, MOST_BARE) if method == BARE else times
+
+
 def lines_of(part: str, data: Path | None, trials: int | None) -> Iterator[MethodLine]:
-    """Yield what was measured of every method under one policy, for one question.
+    """Yield what was measured of the methods under one policy, for one question.
 
     Parameters
     ----------
     part : str
-        One of `PARTS`.
+        One of `PARTS`; the name of a method may follow, and it alone is measured.
     data : Path, optional
         A folder with the given lines in ``1d``.
     trials : int, optional
@@ -304,15 +318,23 @@ def lines_of(part: str, data: Path | None, trials: int | None) -> Iterator[Metho
     MethodLine
         A line each.
     """
-    name, kind = part.split()
+    name, kind, *words_of_method = part.split()
+    part, only = f"{name} {kind}", " ".join(words_of_method)
+    methods = own_methods(kind)
+    if only and only not in methods:
+        raise InputError(
+            f"a part may name one of the methods {', '.join(methods)}, received "
+            f"{only!r}"
+        )
     policy = POLICIES[name](bf.Domain(CELLS))
     for set_name, role, counts in all_sets(data):
         asked = asked_of(kind, set_name)
         for epsilon in EPSILONS:
             sparse = counts.sum() * float(epsilon) < SPARSE_MASS
-            for method, build in own_methods(kind).items():
-                planned = RELEASES.get(method, OTHER_RELEASES)
-                times = trials or (planned.sparse if sparse else planned.dense)
+            for method, build in methods.items():
+                if only and method != only:
+                    continue
+                times = trials or _planned(name, method, sparse=sparse)
                 words = ("lines", part, set_name, epsilon, method)
                 seeds = generator_of(*words).integers(2**32, size=times)
                 mechanism = build(policy, asked, epsilon=epsilon)
@@ -336,7 +358,7 @@ def write_lines(
     trials : int, optional
         Releases of each, at least 2; without, more of sparse sets and of cheap methods.
     parts : sequence of str
-        Which of `PARTS` are measured.
+        Which of `PARTS` are measured; the name of a method may follow.
     path : Path
         The file, written whenever a part is measured.
 
@@ -355,12 +377,19 @@ def write_lines(
             with path.open(newline="") as file:
                 rows: Any = csv.reader(file)
                 others = [MethodLine(*row) for row in rows if row[0] != "policy"]
-        every = [
-            *(line for line in others if f"{line.policy} {line.asked}" != part),
-            *lines,
-        ]
-        every.sort(key=lambda line: PARTS.index(f"{line.policy} {line.asked}"))
-        write_record(path, every, digits=4)
+        every = {line.place: line for line in (*others, *lines)}
+        sets = list(dict.fromkeys(line.set for line in every.values()))
+        write_record(path, sorted(every.values(), key=partial(_rank, sets)), digits=4)
+
+
+def _rank(sets: Sequence[str], line: MethodLine) -> tuple[int, ...]:
+    """Return where a line stands in the record."""
+    return (
+        PARTS.index(f"{line.policy} {line.asked}"),
+        sets.index(line.set),
+        EPSILONS.index(line.epsilon),
+        list(own_methods(line.asked)).index(line.method),
+    )
 
 
 def pairs_report(trials: int) -> Iterator[PairsLine]:

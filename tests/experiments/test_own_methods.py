@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from blowfish_fast.errors import InputError
 from blowfish_fast.measure.selectors.selections import RoughnessTest
 from experiments import judged_sets, own_methods
 
@@ -98,13 +99,34 @@ def test_parts_are_recorded_one_by_one(one_set, tmp_path):
 
 @pytest.mark.long
 def test_sparse_lines_are_released_more_often(one_set, monkeypatch):
-    planned = own_methods.Releases(2, 3)
-    monkeypatch.setattr(own_methods, "RELEASES", {})
-    monkeypatch.setattr(own_methods, "OTHER_RELEASES", planned)
+    planned = {"AddRemove": own_methods.Releases(2, 4)}
+    monkeypatch.setattr(own_methods, "RELEASES", planned)
+    monkeypatch.setattr(own_methods, "MOST_BARE", 3)
     monkeypatch.setattr(own_methods, "SPARSE_MASS", 10**9)
     lines = list(own_methods.lines_of("AddRemove ranges", None, None))
-    assert {line.releases for line in lines} == {3}
-    assert [line.method for line in lines] == list(own_methods.own_methods("ranges"))
+    times = {line.method: line.releases for line in lines}
+    assert list(times) == list(own_methods.own_methods("ranges"))
+    assert times == {**dict.fromkeys(times, 4), own_methods.BARE: 3}
+
+
+def test_a_method_is_measured_again_alone(one_set, tmp_path):
+    path = tmp_path / "lines.csv"
+    list(own_methods.write_lines(None, 2, ["AddRemove ranges"], path))
+    before = path.read_text().splitlines()
+    method = "greedy tree"
+    again = list(own_methods.write_lines(None, 3, [f"AddRemove ranges {method}"], path))
+    assert [(line.method, line.releases) for line in again] == [(method, 3)]
+    changed = [
+        (old, new)
+        for old, new in zip(before, path.read_text().splitlines(), strict=True)
+        if old != new
+    ]
+    assert [new.split(",")[5:7] for _, new in changed] == [[method, "3"]]
+
+
+def test_a_method_that_is_none_is_refused(one_set):
+    with pytest.raises(InputError, match="no buckets"):
+        next(own_methods.lines_of("AddRemove ranges no bucket", None, 2))
 
 
 @pytest.mark.long
