@@ -277,6 +277,32 @@ def with_answers(bounds: AnyArray, answers: AnyArray) -> AnyArray:
     return bounds
 
 
+def from_zero(bounds: AnyArray) -> AnyArray:
+    """Return intervals of counts without what lies below 0: Lemma IN10.
+
+    An interval that noise took below 0 as a whole reaches up to one record. It would
+    hold as often without that, and whoever reads "0 to 0" takes it for certain.
+
+    Parameters
+    ----------
+    bounds : ndarray of float64, shape (..., 2)
+        Intervals that hold true counts.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., 2)
+        The intervals from 0 on.
+
+    Examples
+    --------
+    >>> from_zero(np.array([[-3.0, 4.0], [-60.0, -7.6], [0.0, 0.0]])).tolist()
+    [[0.0, 4.0], [0.0, 1.0], [0.0, 0.0]]
+    """
+    cut = np.maximum(bounds, 0.0)
+    cut[(bounds[..., 0] < 0.0) & (bounds[..., 1] <= 0.0), 1] = 1.0
+    return cut
+
+
 def shown_counts(estimates: AnyArray, bounds: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return counts and their intervals as people are shown them: Lemma IN10.
 
@@ -303,7 +329,7 @@ def shown_counts(estimates: AnyArray, bounds: AnyArray) -> tuple[AnyArray, AnyAr
     >>> estimates.tolist(), bounds.tolist()
     ([0.0], [[0.0, 0.4]])
     """
-    shown = np.maximum(bounds, 0.0)
+    shown = from_zero(bounds)
     return np.clip(estimates, shown[..., 0], shown[..., 1]), shown
 
 

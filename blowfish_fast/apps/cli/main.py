@@ -102,6 +102,22 @@ HOMES = {
 """Modules of the commands that share one."""
 ONE_COMMAND, WHOLE_WARMUP = "10 to 30 s of a core", "two minutes of a core"
 """How long the kernels of one command, and those of all, take to compile."""
+OPTIONS_ELSEWHERE = {
+    "--average": "--mean",
+    "--avg": "--mean",
+    "--median": "--quantile 0.5",
+    "--total": "--sum",
+    "--stddev": "--std",
+    "--filter": "--where",
+    "--groupby": "--by",
+    "--group-by": "--by",
+    "--eps": "--epsilon",
+    "--file": "--data",
+    "--input": "--data",
+    "--output": "--out",
+    "--plot": "--picture",
+}
+"""What options are called that other programs call otherwise."""
 YOUNG_OBJECTS = 200_000
 """New objects between two searches for garbage."""
 ORDER = [name for commands in PANELS.values() for name in commands]
@@ -247,11 +263,23 @@ def run_command(words: Sequence[str]) -> int:
             args=list(words), prog_name="blowfish", standalone_mode=False
         )
     except Exception as problem:
+        _name_option(problem)
         if hasattr(problem, "show") and not as_json:
             problem.show()
             return REFUSED
         return report_error(problem, as_json=as_json)
     return code if isinstance(code, int) else DONE
+
+
+def _name_option(problem: Any) -> None:
+    """Name the option of this command that another program calls as it was typed."""
+    here = OPTIONS_ELSEWHERE.get(getattr(problem, "option_name", ""), "")
+    command = getattr(getattr(problem, "ctx", None), "command", None)
+    options = {
+        name for option in getattr(command, "params", []) for name in option.opts
+    }
+    if here.split(" ")[0] in options:
+        problem.possibilities = [here]
 
 
 def _say_compiling(command: Sequence[str]) -> None:

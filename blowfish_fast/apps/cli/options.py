@@ -308,7 +308,7 @@ class Selected:
     )
     quantiles: list[float] = option(
         "PART",
-        "Where this part of the records is reached; 0.5 is the median.",
+        "Where this part of the records is reached; 0.5 is the median. --of: of what.",
         "--quantile",
         default=[],
     )

@@ -196,8 +196,18 @@ def asked_table(release: Release, asked: Question) -> Release:
     compared = (*asked.minus, *asked.per)
     named = (*asked.where, *asked.by, *compared, *measured)
     words = [word for word in named if word]
+    if asked.quantiles and asked.quantile_of is None:
+        raise _unnamed_column(release)
     axes = {find_column(split_name(word)[0], release.domain) for word in words}
     return take(sorted(axes) or release.asked[0])
+
+
+def _unnamed_column(release: Release) -> InputError:
+    """Return the refusal of quantiles of nothing in particular."""
+    return InputError(
+        "say of which column: --quantile 0.5 --of COLUMN; this release has "
+        f"{', '.join(release.domain.column_names)}"
+    )
 
 
 def measures_answers(release: Release) -> bool:
@@ -385,10 +395,7 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
             "ask for quantiles alone, --quantile 0.5, with --of, --where and --by"
         )
     if domain.ndim > 1 and asked.quantile_of is None:
-        raise InputError(
-            "say of which column: --quantile 0.5 --of COLUMN; this release has "
-            f"{', '.join(domain.column_names)}"
-        )
+        raise _unnamed_column(release)
     axis = find_column(asked.quantile_of or "0", domain)
     attribute = domain.attributes[axis]
     name = domain.column_names[axis] if attribute.cuts is not None else "cell"

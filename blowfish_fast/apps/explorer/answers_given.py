@@ -174,9 +174,7 @@ def answer_from(
     else:
         # Running totals were fitted: their intervals grow to hold them.
         held = with_answers(intervals.copy(), values) if kind == "truth" else intervals
-        values, intervals = (
-            shown_counts(values, held) if exact else _shown(values, held)
-        )
+        values, intervals = shown_counts(values, held)
     if question.kind != "quantiles" and values.size == math.prod(shape):
         values = values.reshape(shape)
         raw = None if raw is None else raw.reshape(shape)
@@ -277,7 +275,7 @@ def answer_read(
     else:
         assert intervals is not None
         assert raw is not None
-        values, intervals = _shown(values, with_answers(intervals, values))
+        values, intervals = shown_counts(values, with_answers(intervals, values))
         if values.size == math.prod(shape):
             values = values.reshape(shape)
             raw = raw.reshape(shape)
@@ -322,18 +320,6 @@ def answer_read(
         holds=told["holds"],
         raw=raw,
     )
-
-
-def _shown(values: FloatArray, intervals: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return counts inside intervals from 0 on, none of which is a point.
-
-    Where noise took a whole interval below 0, it reaches up to one record: whoever
-    reads "0 to 0" takes it for certain.
-    """
-    shown, held = shown_counts(values, intervals)
-    nothing = held[..., 1] <= 0.0
-    held[nothing, 1] = 1.0
-    return shown, held
 
 
 def _who(layout: Layout, cost: Accuracy) -> str:

@@ -207,7 +207,9 @@ def interval_bounds(
         from a whole number and still be replaced by it. The third one is the same for
         answers; 0 leaves them as they are.
     counts : bool
-        Whether the true answers are counts: what lies below 0 is cut off then.
+        Whether the true answers are counts: what lies below 0 is cut off then. An
+        interval that noise took below 0 as a whole reaches up to one record instead.
+        "0 to 0" would be right as often, and be taken for certain.
 
     Returns
     -------
@@ -224,6 +226,7 @@ def interval_bounds(
             answer = np.rint(answer)
         low, high = middle - reach, middle + reach
         if counts:
-            low, high = max(low, 0.0), max(high, 0.0)
+            high = 1.0 if low < 0.0 and high <= 0.0 else high
+            low = max(low, 0.0)
         bounds[query, 0], bounds[query, 1] = min(low, answer), max(high, answer)
     return bounds

@@ -20,6 +20,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.measure.total_error import sampling_half_widths
+from blowfish_fast.release.grants import from_zero
 from blowfish_fast.release.query_grid import SparseRows, without_zeros
 
 from .sampled_release import SIDE_SHARE, Sampled
@@ -58,7 +59,7 @@ def trimmed_counts(source: Sampled, rows: Any) -> FloatArray:
         highs.append(_left_away(source, rows, 0.0))
     high = np.min(highs, axis=0)
     low = np.minimum(np.max(lows, axis=0), high)
-    return np.asarray(np.maximum(np.stack([low, high], axis=-1), 0.0))
+    return from_zero(np.stack([low, high], axis=-1))
 
 
 def _one_sided(

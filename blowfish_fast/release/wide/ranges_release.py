@@ -42,6 +42,7 @@ from blowfish_fast.release.grants import (
     Tabular,
     Truthful,
     check_scope,
+    from_zero,
     with_answers,
 )
 from blowfish_fast.release.guarantee import Guarantee
@@ -164,7 +165,7 @@ class RangesRelease(Tabular, Truthful, Release):
         single = Fractions(each, whole, each, whole)
         half = self._half_widths(single, miss)
         ends = np.stack([self.totals - half, self.totals + half], axis=1)
-        low, high = with_answers(np.maximum(ends, 0.0), self.totals).T
+        low, high = with_answers(from_zero(ends), self.totals).T
         columns = {
             **self._bucket_columns(),
             "count": self.totals,
@@ -242,7 +243,7 @@ class RangesRelease(Tabular, Truthful, Release):
                 # Rows that hold no whole bucket have no noise, and none is asked for.
                 rows = inner._replace(pointers=inner.pointers[np.append(True, held)])
                 low[held] = self._sums(rows) - self._half_widths(rows, miss)
-            yield np.maximum(np.stack([low, high], axis=1), 0.0)
+            yield from_zero(np.stack([low, high], axis=1))
 
     def _below(self, places: IntArray) -> FloatArray:
         """Return how many records lie below places, as if even inside buckets."""
@@ -309,7 +310,7 @@ class RangesRelease(Tabular, Truthful, Release):
             1,
             miss,
         )
-        ends = np.stack([np.maximum(low, 0.0), np.maximum(high, 0.0)], axis=1)
+        ends = from_zero(np.stack([low, high], axis=1))
         return with_answers(ends, answers)
 
     def _bound(

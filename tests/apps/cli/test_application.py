@@ -15,10 +15,12 @@ from typer.testing import CliRunner
 
 from blowfish_fast.apps.cli import main, options
 from blowfish_fast.apps.cli.main import (
+    OPTIONS_ELSEWHERE,
     ORDER,
     PANELS,
     application,
     load_command,
+    run_command,
     sentence_of,
 )
 from blowfish_fast.apps.cli.plain_words import PlainWords, plain_switches
@@ -215,3 +217,31 @@ def test_typer_keeps_the_reader_of_an_option_where_plain_words_put_theirs():
     reader = option.get_runtime_param()
     assert isinstance(reader, PlainWords)
     assert reader.option is option
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("answer --median", "--quantile 0.5"),
+        ("answer --total", "--sum"),
+        ("release --file", "--data"),
+        # What a command does not have is not named.
+        ("schema --median", None),
+    ],
+)
+def test_options_that_other_programs_call_otherwise_are_named(typed, named, capfd):
+    assert run_command(typed.split()) == 2
+    said = capfd.readouterr().err
+    assert "No such option" in said
+    assert (f"(Possible options: {named})" in said) is (named is not None)
+
+
+def test_every_option_that_is_named_exists_somewhere():
+    options = {
+        name
+        for command in ORDER
+        for option in load_command(command).params
+        for name in option.opts
+    }
+    assert {here.split(" ")[0] for here in OPTIONS_ELSEWHERE.values()} <= options
+    assert not options & set(OPTIONS_ELSEWHERE)

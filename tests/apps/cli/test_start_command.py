@@ -251,3 +251,22 @@ def test_what_a_column_means_stands_above_its_line(survey):
     run(*START, "--codebook", "both.csv", "--public", "trust", "--overwrite")
     assert "# In others?\n" in (survey / "survey.toml").read_text()
     assert drafted()["domain"] == {"trust": {"levels": ["1", "2.0"]}}
+
+
+def test_a_draft_says_where_persons_are_named(survey):
+    run(*START, "--codebook", "codes.csv")
+    text = (survey / "survey.toml").read_text()
+    draft = text.replace('# person = "COLUMN"', 'person = "age"')
+    draft = draft.replace("# at_most = 1 ", "at_most = 2 ")
+    draft = draft.replace("# epsilon = 1 ", "epsilon = 1 ")
+    (survey / "survey.toml").write_text(draft)
+    words = run("release", "survey.toml", "--dry-run")
+    assert "(column age) with all her records" in words
+
+
+def test_quantiles_of_drafted_tables_are_those_of_a_named_column():
+    run(*START, "--codebook", "numbers.csv")
+    run("release", "survey.toml", "--epsilon", "1")
+    problem = refused("answer", "release.blowfish", "--quantile", "0.5")
+    assert "say of which column" in str(problem)
+    assert "trust, age" in str(problem)

@@ -99,7 +99,15 @@ def test_intervals_reach_from_their_centre_to_both_sides_and_hold_the_answer():
 
 def test_counts_are_not_below_zero_but_published_answers_may_be():
     assert bounds(1.0, 2.0, 1.0, counts=True) == [0.0, 3.0]
-    assert bounds(-3.0, 2.0, -3.0, counts=True) == [-3.0, 0.0]
+    assert bounds(-1.0, 1.5, 0.0, counts=True) == [0.0, 0.5]
+
+
+def test_an_interval_that_noise_took_below_zero_reaches_one_record():
+    assert bounds(-3.0, 2.0, -3.0, counts=True) == [-3.0, 1.0]
+    assert bounds(-3.0, 2.0, 0.0, counts=True) == [0.0, 1.0]
+    assert bounds(-2.0, 2.0, 0.0, counts=True) == [0.0, 1.0]
+    # Without noise it is certain that nobody is there.
+    assert bounds(0.0, 0.0, 0.0, counts=True) == [0.0, 0.0]
 
 
 def test_centres_without_noise_and_answers_beside_a_whole_number_are_it():

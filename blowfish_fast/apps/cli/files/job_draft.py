@@ -278,6 +278,8 @@ source = {source}
 {how_written}\
 missing = "cell"     # missing answers have a cell of their own; or "refuse"
 outside = "cell"     # so have answers that are none of those stated
+# person = "COLUMN"  # where a person has several lines: who it is. Without it one line
+# at_most = 1        # is protected, with it a person; so many lines of each are counted
 
 [domain]
 # A line for each column that is to be released. Open ones begin with a #: state their
