@@ -20,9 +20,9 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.partition import interval_partition as programme
 from blowfish_fast.kernels.tree.fit import (
+    fill_variances,
     fit_downward,
     fit_upward,
-    subtree_variances,
 )
 from blowfish_fast.kernels.tree.shape import regular_first_child, weights_from_shares
 from blowfish_fast.kernels.tree_scaling.budget_shares import Priorities, RegularLevels
@@ -396,9 +396,11 @@ def leaves_into(
             return BAD_VALUE
     _, offsets = _levels(estimate.size, fan_out)
     first_child = regular_first_child(offsets, fan_out)
-    below = subtree_variances(variances, first_child)
-    fit = fit_upward(noisy, variances, below, first_child)
-    fit_downward(fit, below, first_child)
+    nodes = variances.size
+    below, fit = np.empty(nodes), np.empty(nodes)
+    fill_variances(variances, first_child, 0, nodes, below)
+    fit_upward(noisy, variances, below, first_child, 0, nodes, fit)
+    fit_downward(fit, below, first_child, 0, nodes)
     for leaf in range(estimate.size):
         estimate[leaf] = fit[leaf]
     return 0

@@ -30,7 +30,9 @@ way up and on the way down (`shape.cut_tree`). One thread does the few nodes abo
                      0     1       2     3
                      '-- a --'     '-- b --'
 
-Every node is worked out by the same steps whoever does it: the bits are the same.
+Every node is worked out by the same steps whoever does it: the bits are the same. One
+kernel for each step is called for the whole tree, for what lies above the cut, and for
+every level of a slab: what would only hand on its arguments is not compiled.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +68,6 @@ def _deepest_nodes(first_child: IntArray) -> int:
     return low - 1
 
 
-@kernel
 def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArray:
     """Return the variance of each total given all measurements at and below it.
 
@@ -85,19 +87,33 @@ def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArra
         does not fix.
     """
     below = np.empty(variances.size)
-    _variances_between(variances, first_child, 0, variances.size, below)
+    fill_variances(variances, first_child, 0, variances.size, below)
     return below
 
 
 @kernel
-def _variances_between(
+def fill_variances(
     variances: FloatArray,
     first_child: IntArray,
     first: int,
     last: int,
     below: FloatArray,
 ) -> None:
-    """Fill in `below` from the node `first` to before `last`, in their order."""
+    """Write what `subtree_variances` returns for some nodes, in their order.
+
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each node's own measurement; infinity: not measured.
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin.
+    first : int
+        The first of the nodes; what hangs below them is filled in already.
+    last : int
+        The node after the last.
+    below : ndarray of float64, shape (nodes,)
+        Receives the variances.
+    """
     deepest = _deepest_nodes(first_child)
     for leaf in range(first, min(last, deepest)):
         own = variances[leaf]
@@ -128,9 +144,15 @@ def _variances_between(
 
 @kernel
 def fit_upward(
-    noisy: FloatArray, variances: FloatArray, below: FloatArray, first_child: IntArray
-) -> FloatArray:
-    """Estimate each node from its own subtree alone; free leaves count as 0. O(nodes).
+    noisy: FloatArray,
+    variances: FloatArray,
+    below: FloatArray,
+    first_child: IntArray,
+    first: int,
+    last: int,
+    fit: FloatArray,
+) -> None:
+    """Estimate nodes from their own subtrees alone; free leaves count as 0. O(nodes).
 
     Parameters
     ----------
@@ -142,28 +164,13 @@ def fit_upward(
         What `subtree_variances` returned.
     first_child : ndarray of int64, shape (nodes + 1,)
         Where the children of each node begin.
-
-    Returns
-    -------
-    ndarray of float64, shape (nodes,)
-        The estimates.
+    first : int
+        The first of the nodes; what hangs below them is filled in already.
+    last : int
+        The node after the last.
+    fit : ndarray of float64, shape (nodes,)
+        Receives the estimates.
     """
-    fit = np.empty(noisy.size)
-    _upward_between(noisy, variances, below, first_child, 0, noisy.size, fit)
-    return fit
-
-
-@kernel
-def _upward_between(
-    noisy: FloatArray,
-    variances: FloatArray,
-    below: FloatArray,
-    first_child: IntArray,
-    first: int,
-    last: int,
-    fit: FloatArray,
-) -> None:
-    """Fill in `fit` from the node `first` to before `last`, in their order."""
     deepest = _deepest_nodes(first_child)
     for leaf in range(first, min(last, deepest)):
         fit[leaf] = noisy[leaf] if below[leaf] >= 0.0 else 0.0
@@ -203,7 +210,9 @@ def _leaves_below(node: int, first_child: IntArray) -> int:
 
 
 @kernel
-def fit_downward(fit: FloatArray, below: FloatArray, first_child: IntArray) -> None:
+def fit_downward(
+    fit: FloatArray, below: FloatArray, first_child: IntArray, first: int, last: int
+) -> None:
     """Share, in place, what each parent knows better than the sum of its children.
 
     O(nodes).
@@ -211,20 +220,16 @@ def fit_downward(fit: FloatArray, below: FloatArray, first_child: IntArray) -> N
     Parameters
     ----------
     fit : ndarray of float64, shape (nodes,)
-        What `fit_upward` returned; it becomes the least-squares fit.
+        What `fit_upward` wrote; it becomes the least-squares fit.
     below : ndarray of float64, shape (nodes,)
         What `subtree_variances` returned.
     first_child : ndarray of int64, shape (nodes + 1,)
         Where the children of each node begin.
+    first : int
+        The first of the parents.
+    last : int
+        The node after the last parent; what lies above them is settled.
     """
-    _downward_between(fit, below, first_child, 0, fit.size)
-
-
-@kernel
-def _downward_between(
-    fit: FloatArray, below: FloatArray, first_child: IntArray, first: int, last: int
-) -> None:
-    """Settle the children of the nodes before `last` down to `first`."""
     lowest = max(first, _deepest_nodes(first_child))
     for node in range(last - 1, lowest - 1, -1):
         begin, end = first_child[node], first_child[node + 1]
@@ -270,31 +275,8 @@ def _downward_between(
                 fit[child] += surplus * (part / covered)
 
 
-@kernel
-def _slab_upward(
-    noisy: FloatArray,
-    variances: FloatArray,
-    first_child: IntArray,
-    slab: Slab,
-    below: FloatArray,
-    fit: FloatArray,
-) -> None:
-    """Do what `subtree_variances` and `fit_upward` do, for one slab."""
-    runs = level_runs(first_child, slab)
-    for level in range(runs.shape[0] - 1, -1, -1):
-        first, last = runs[level, 0], runs[level, 1]
-        _variances_between(variances, first_child, first, last, below)
-        _upward_between(noisy, variances, below, first_child, first, last, fit)
-
-
-@kernel
-def _slab_downward(
-    fit: FloatArray, below: FloatArray, first_child: IntArray, slab: Slab
-) -> None:
-    """Do what `fit_downward` does, for one slab, whose highest nodes are settled."""
-    runs = level_runs(first_child, slab)
-    for level in range(runs.shape[0]):
-        _downward_between(fit, below, first_child, runs[level, 0], runs[level, 1])
+Work = Callable[[int, int], None]
+"""What is done from one node to before another."""
 
 
 class _Jobs(NamedTuple):
@@ -302,39 +284,59 @@ class _Jobs(NamedTuple):
 
     slabs: list[Slab]
     above: int
-    """The first node above the cut; the number of nodes if there is no cut."""
-    pool: ThreadPoolExecutor
+    """The first node above the cut; 0 if there is no cut."""
+    pool: ThreadPoolExecutor | None
 
-    def each(self, work: Callable[[Slab], None]) -> None:
+    def _each(self, work: Callable[[Slab], None]) -> None:
         """Do some work for every slab."""
-        for _ in self.pool.map(work, self.slabs):
-            pass
+        if self.pool is not None:
+            for _ in self.pool.map(work, self.slabs):
+                pass
+
+    def upward(self, tree: Tree, work: Work) -> None:
+        """Do some work for every level of every slab, the lowest first, and above."""
+
+        def climb(slab: Slab) -> None:
+            for first, last in reversed(level_runs(tree.first_child, slab)):
+                work(first, last)
+
+        self._each(climb)
+        work(self.above, tree.nodes)
+
+    def downward(self, tree: Tree, work: Work) -> None:
+        """Do some work above the cut, and then for every slab, the highest first."""
+
+        def descend(slab: Slab) -> None:
+            for first, last in level_runs(tree.first_child, slab):
+                work(first, last)
+
+        work(self.above, tree.nodes)
+        self._each(descend)
 
 
 @contextmanager
-def _jobs(tree: Tree, threads: int) -> Iterator[_Jobs | None]:
-    """Offer threads for the slabs of a tree; None where one thread serves as well."""
+def _jobs(tree: Tree, threads: int) -> Iterator[_Jobs]:
+    """Offer threads for the slabs of a tree; none where one thread serves as well."""
     slabs, above = cut_tree(tree, threads)
     if not slabs:
-        yield None
+        yield _Jobs([], 0, None)
         return
     with ThreadPoolExecutor(threads) as pool:
         yield _Jobs(slabs, above, pool)
 
 
 def _go_up(
-    noisy: FloatArray, variances: FloatArray, tree: Tree, jobs: _Jobs | None
+    noisy: FloatArray, variances: FloatArray, tree: Tree, jobs: _Jobs
 ) -> tuple[FloatArray, FloatArray]:
     """Return `subtree_variances`, and what `fit_upward` makes of them."""
     children = tree.first_child
-    if jobs is None:
-        below = subtree_variances(variances, children)
-        return below, fit_upward(noisy, variances, below, children)
     below, fit = np.empty(tree.nodes), np.empty(tree.nodes)
-    jobs.each(lambda slab: _slab_upward(noisy, variances, children, slab, below, fit))
-    top = jobs.above, tree.nodes
-    _variances_between(variances, children, *top, below)
-    _upward_between(noisy, variances, below, children, *top, fit)
+
+    def estimate(first: int, last: int) -> None:
+        fill_variances(variances, children, first, last, below)
+        fit_upward(noisy, variances, below, children, first, last, fit)
+
+    jobs.upward(tree, estimate)
     return below, fit
 
 
@@ -378,14 +380,9 @@ def tree_fit(
     variances = tree.numbers(variances, "variances")
     if variances.min() < 0:
         raise InputError(f"variances must not be negative; received {variances.min()}")
-    children = tree.first_child
     with _jobs(tree, threads) as jobs:
         below, fit = _go_up(noisy, variances, tree, jobs)
-        if jobs is None:
-            fit_downward(fit, below, children)
-        else:
-            _downward_between(fit, below, children, jobs.above, tree.nodes)
-            jobs.each(lambda slab: _slab_downward(fit, below, children, slab))
+        jobs.downward(tree, partial(fit_downward, fit, below, tree.first_child))
     return tree.by_row(fit)
 
 
@@ -513,23 +510,15 @@ def _scale_to(fit: FloatArray, total: float, begin: int, end: int) -> None:
 
 
 @kernel
-def _bounds(fit: FloatArray, below: FloatArray, first_child: IntArray) -> FloatArray:
-    """Return what exact nodes at and below each node say, 0 without any."""
-    low = np.empty(fit.size)
-    _bounds_between(fit, below, first_child, 0, fit.size, low)
-    return low
-
-
-@kernel
-def _bounds_between(
+def _bounds(
+    low: FloatArray,
     fit: FloatArray,
     below: FloatArray,
     first_child: IntArray,
     first: int,
     last: int,
-    low: FloatArray,
 ) -> None:
-    """Fill in `low` from the node `first` to before `last`, in their order."""
+    """Write to `low` what exact nodes at and below each node say, 0 without any."""
     for node in range(first, last):
         least = 0.0
         if below[node] == 0.0:
@@ -559,35 +548,6 @@ def _settle(
             settle_family(fit, below, low, fit[node], begin, end)
 
 
-@kernel
-def _slab_bounds(
-    fit: FloatArray,
-    below: FloatArray,
-    first_child: IntArray,
-    slab: Slab,
-    low: FloatArray,
-) -> None:
-    """Do what `_bounds` does, for one slab."""
-    runs = level_runs(first_child, slab)
-    for level in range(runs.shape[0] - 1, -1, -1):
-        first, last = runs[level, 0], runs[level, 1]
-        _bounds_between(fit, below, first_child, first, last, low)
-
-
-@kernel
-def _slab_settle(
-    fit: FloatArray,
-    below: FloatArray,
-    low: FloatArray,
-    first_child: IntArray,
-    slab: Slab,
-) -> None:
-    """Settle the families of one slab, whose highest nodes are settled."""
-    runs = level_runs(first_child, slab)
-    for level in range(runs.shape[0]):
-        _settle(fit, below, low, first_child, runs[level, 0], runs[level, 1])
-
-
 def lower_bounds(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
     """Return the least that exact nodes allow for each node, in O(nodes).
 
@@ -605,8 +565,10 @@ def lower_bounds(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArr
     ndarray of float64, shape (nodes,)
         The bounds, by row; 0 where no exact node lies at or below the node.
     """
-    given = tree.numbers(noisy, "noisy"), tree.numbers(variances, "variances")
-    return tree.by_row(_bounds(*given, tree.first_child))
+    measured = tree.numbers(noisy, "noisy"), tree.numbers(variances, "variances")
+    low = np.empty(tree.nodes)
+    _bounds(low, *measured, tree.first_child, 0, tree.nodes)
+    return tree.by_row(low)
 
 
 def top_down_fit(
@@ -643,24 +605,18 @@ def top_down_fit(
     """
     noisy = tree.numbers(noisy, "noisy")
     variances = tree.numbers(variances, "variances")
-    children, nodes = tree.first_child, tree.nodes
+    children = tree.first_child
     with _jobs(tree, threads) as jobs:
         below, fit = _go_up(noisy, variances, tree, jobs)
         del noisy, variances  # on many leaves a seventh of what a release holds
-        if jobs is None:
-            low, above = _bounds(fit, below, children), 0
-        else:
-            low, above = np.empty(nodes), jobs.above
-            jobs.each(lambda slab: _slab_bounds(fit, below, children, slab, low))
-            _bounds_between(fit, below, children, above, nodes, low)
+        low = np.empty(tree.nodes)
+        jobs.upward(tree, partial(_bounds, low, fit, below, children))
         fit[-1] = max(fit[-1], low[-1])
         if settled is not None:
             rows, totals = settled
             fit[rows] = low[rows] = totals
             below[rows] = 0.0
-        _settle(fit, below, low, children, above, nodes)
-        if jobs is not None:
-            jobs.each(lambda slab: _slab_settle(fit, below, low, children, slab))
+        jobs.downward(tree, partial(_settle, fit, below, low, children))
     return tree.by_row(fit)
 
 

@@ -679,8 +679,7 @@ def cut_tree(tree: Tree, threads: int) -> tuple[list[Slab], int]:
     return [], nodes
 
 
-@kernel
-def level_runs(first_child: IntArray, slab: Slab) -> IntArray:
+def level_runs(first_child: IntArray, slab: Slab) -> list[Slab]:
     """Return the runs of nodes of which a slab consists, the highest first.
 
     Parameters
@@ -692,17 +691,12 @@ def level_runs(first_child: IntArray, slab: Slab) -> IntArray:
 
     Returns
     -------
-    ndarray of int64, shape (levels, 2)
+    list of tuples of two ints
         The first node of each run, and the one after the last.
     """
-    levels = 0
+    runs = []
     begin, end = slab
     while begin < end:
-        levels += 1
-        begin, end = first_child[begin], first_child[end]
-    runs = np.empty((levels, 2), dtype=np.int64)
-    begin, end = slab
-    for level in range(levels):
-        runs[level, 0], runs[level, 1] = begin, end
-        begin, end = first_child[begin], first_child[end]
+        runs.append((begin, end))
+        begin, end = int(first_child[begin]), int(first_child[end])
     return runs

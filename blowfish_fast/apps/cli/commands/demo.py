@@ -53,7 +53,8 @@ def run_demo(
     counts = generated_city(side)
     rectangles = bf.workloads.Rectangles.random(grid, queries, rng=7)
     policy = bf.policies.AddRemove(grid)
-    truth = rectangles.answer(counts)
+    # As numbers of the same kind as a release's: their sums share a kernel.
+    truth = rectangles.answer(counts.astype(float))
     data = bf.Histogram(grid, counts)
     with spinner("demo") as step:
         (releases, seconds), (plainly_made, _) = (
