@@ -49,8 +49,8 @@ DIRECTIVES = (
 INSTALLS = "installs; the parts tests and wheels of .ci/run do it in empty environments"
 SERVES = "installs, and serves until it is stopped; tests/server starts the server"
 NOT_RUN_HERE: dict[str, str] = {
-    "python3 -m venv .venv && .venv/bin/pip install -q -e '.[plot,files]' && "
-    ".venv/bin/blowfish demo": INSTALLS,
+    "python3 -m venv .venv && .venv/bin/pip install -q --no-compile -e "
+    "'.[plot,files]' && .venv/bin/blowfish demo": INSTALLS,
     "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'": INSTALLS,
     "pip install '.[plot,files]'": INSTALLS,
     "pip install '.[web]'": SERVES,

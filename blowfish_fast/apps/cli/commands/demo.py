@@ -12,6 +12,7 @@ import typer
 
 import blowfish_fast as bf
 from blowfish_fast._support.compiler_watch import COMPILER
+from blowfish_fast.apps.cli.kernels_ahead import kernels_ahead
 from blowfish_fast.apps.cli.options import Json, with_options
 from blowfish_fast.apps.cli.printing import Report, show, show_pairs, spinner
 from blowfish_fast.errors import InputError
@@ -50,13 +51,11 @@ def run_demo(
     if not 1 <= draws <= 1000:
         raise InputError(f"draws must lie between 1 and 1000; received {draws}")
     grid = bf.Domain((side, side), names=("north", "east"))
-    counts = generated_city(side)
-    rectangles = bf.workloads.Rectangles.random(grid, queries, rng=7)
     policy = bf.policies.AddRemove(grid)
-    # As numbers of the same kind as a release's: their sums share a kernel.
-    truth = rectangles.answer(counts.astype(float))
-    data = bf.Histogram(grid, counts)
-    with spinner("demo") as step:
+    with kernels_ahead(), spinner("demo") as step:
+        counts = generated_city(side)
+        rectangles = bf.workloads.Rectangles.random(grid, queries, rng=7)
+        data = bf.Histogram(grid, counts)
         (releases, seconds), (plainly_made, _) = (
             _release_often(recipe(policy, rectangles, epsilon=spent), data, draws, step)
             for recipe in (bf.Dawa, by_cell)
@@ -65,6 +64,8 @@ def run_demo(
         release, picture = releases[-1], None
         if find_spec("matplotlib") is not None:
             picture = write_picture(lambda: _maps(counts, releases[-1]), out)
+    # As numbers of the same kind as a release's: their sums share a kernel.
+    truth = rectangles.answer(counts.astype(float))
     (error, spread), (plain, plain_spread) = (
         _mean_and_spread(
             [abs(release.answer(rectangles) - truth).mean() for release in some]

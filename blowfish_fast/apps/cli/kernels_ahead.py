@@ -1,0 +1,71 @@
+"""The last kernels of a first map, compiled by a process of its own.
+
+The compiler uses one core, and a map needs its kernels one after the other:
+
+    this process     tuning, noise, costs of rectangles  |  (from disk)  | release
+    the other one    boxes, fits, order of cells, sums   |  ends
+
+What is compiled is on disk, where the first process looks before it compiles anything:
+it finds it there, or does it itself. Nothing here reads data or depends on any.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
+from blowfish_fast._support.machine import usable_cores
+
+
+@contextmanager
+def kernels_ahead() -> Iterator[None]:
+    """Have the last kernels of a map compiled beside what runs here, if they are not.
+
+    Only for a process that runs one command, on two cores or more. The other process
+    ends with what runs here.
+
+    Yields
+    ------
+    None
+        While the other process compiles.
+    """
+    if not COMPILER.alone or usable_cores() < 2 or compiled_before("tree.fit"):
+        yield
+        return
+    # -P: what lies in the folder where the command was typed is not imported.
+    words = [sys.executable, "-P", "-m", __name__]
+    silent = subprocess.DEVNULL
+    other = subprocess.Popen(words, stdin=silent, stdout=silent, stderr=silent)
+    try:
+        yield
+    finally:
+        other.terminate()
+        other.wait()
+
+
+def compile_last_kernels() -> None:
+    """Run what comes after the choice of buckets on a map, on sixteen cells."""
+    import numpy as np
+
+    import blowfish_fast as bf
+    from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
+    from blowfish_fast.measure.strategies.trees.tree import halved_non_negative
+    from blowfish_fast.mechanisms.maps.grids import leaves_alone
+
+    grid = bf.Domain((4, 4))
+    parts = np.array([[2, 2]])
+    with COMPILER.for_everything():
+        # In the order in which a release needs them.
+        whole = BoxTree.whole(grid.shape)
+        strategy = leaves_alone(whole.divided(whole.leaves, parts).arranged(grid.shape))
+        nodes = strategy.tree.nodes
+        bf.kernels.tree_fit(np.zeros(nodes), np.ones(nodes), strategy.tree)
+        cells = halved_non_negative(np.zeros(grid.size), grid)
+        bf.workloads.Rectangles.random(grid, 2, rng=1).answer(cells.reshape(grid.shape))
+
+
+if __name__ == "__main__":
+    compile_last_kernels()
