@@ -21,7 +21,7 @@ from blowfish_fast._support.machine import usable_cores
 
 
 @contextmanager
-def kernels_ahead() -> Iterator[None]:
+def compiling_beside() -> Iterator[None]:
     """Have the last kernels of a map compiled beside what runs here, if they are not.
 
     Only for a process that runs one command, on two cores or more. The other process

@@ -73,7 +73,7 @@ def started(monkeypatch):
 
 def test_a_second_process_is_started_silently_and_ended(started):
     def fail():
-        with ahead.kernels_ahead():
+        with ahead.compiling_beside():
             assert started[0].calls == []
             raise KeyboardInterrupt
 
@@ -98,7 +98,7 @@ def test_none_is_started_where_it_would_not_help(
     started, monkeypatch, owner, name, value
 ):
     monkeypatch.setattr(owner, name, value)
-    with ahead.kernels_ahead():
+    with ahead.compiling_beside():
         pass
     assert started == []
 

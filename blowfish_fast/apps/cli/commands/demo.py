@@ -12,7 +12,7 @@ import typer
 
 import blowfish_fast as bf
 from blowfish_fast._support.compiler_watch import COMPILER
-from blowfish_fast.apps.cli.kernels_ahead import kernels_ahead
+from blowfish_fast.apps.cli.kernels_ahead import compiling_beside
 from blowfish_fast.apps.cli.options import Json, with_options
 from blowfish_fast.apps.cli.printing import Report, show, show_pairs, spinner
 from blowfish_fast.errors import InputError
@@ -52,7 +52,7 @@ def run_demo(
         raise InputError(f"draws must lie between 1 and 1000; received {draws}")
     grid = bf.Domain((side, side), names=("north", "east"))
     policy = bf.policies.AddRemove(grid)
-    with kernels_ahead(), spinner("demo") as step:
+    with compiling_beside(), spinner("demo") as step:
         counts = generated_city(side)
         rectangles = bf.workloads.Rectangles.random(grid, queries, rng=7)
         data = bf.Histogram(grid, counts)
