@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,8 +79,8 @@ def of_three(truth: Truth, estimate: Estimate) -> float:
     return float(np.mean(shares))
 
 
-def census_row(truth: Truth, case: CensusCase, trials: int) -> CensusRow:
-    """Release a survey some times, with seeds from 0, and compare with the truth.
+def one_census(truth: Truth, case: CensusCase, seed: int) -> tuple[float, ...]:
+    """Release a survey once and compare with the truth.
 
     Parameters
     ----------
@@ -88,39 +88,40 @@ def census_row(truth: Truth, case: CensusCase, trials: int) -> CensusRow:
         The survey.
     case : CensusCase
         What is released.
-    trials : int
-        How often.
+    seed : int
+        Of the release, and of its synthetic records.
 
     Returns
     -------
-    CensusRow
-        Means over the releases.
+    tuple of float
+        Shares of records in a wrong cell, CPU seconds and tables, in the order of
+        `CensusRow`.
     """
     sizes = truth.survey.domain.shape
-    rows = []
-    for seed in range(trials):
-        asked = bf.workloads.Tables(truth.survey.domain, ways=case.ways)
-        out, seconds = release(
-            truth, case.policy, case.budget, seed, choose="data", asked=asked
-        )
-        cells = out._fitted.cells(truth.count, np.random.default_rng(seed))
+    asked = bf.workloads.Tables(truth.survey.domain, ways=case.ways)
+    out, seconds = release(
+        truth, case.policy, case.budget, seed, choose="data", asked=asked
+    )
+    cells = out._fitted.cells(truth.count, np.random.default_rng(seed))
 
-        def drawn(axes: tuple[int, ...], cells: Any = cells) -> FloatArray:
-            return truth._table(cells, axes, sizes)
+    def drawn(axes: tuple[int, ...]) -> FloatArray:
+        return truth._table(cells, axes, sizes)
 
-        model: Estimate = out.model.table
-        rows.append(
-            (
-                truth.misplaced(model),
-                truth.misplaced(drawn),
-                of_three(truth, model),
-                of_three(truth, drawn),
-                seconds,
-                sum(step != "single" for step in out.measured["step"]),
-            )
-        )
+    model: Estimate = out.model.table
+    return (
+        truth.misplaced(model),
+        truth.misplaced(drawn),
+        of_three(truth, model),
+        of_three(truth, drawn),
+        seconds,
+        sum(step != "single" for step in out.measured["step"]),
+    )
+
+
+def census_row(case: CensusCase, releases: Sequence[tuple[float, ...]]) -> CensusRow:
+    """Return the means over some releases of a case, each as `one_census` has it."""
     ((currency, amount),) = case.budget.items()
-    means = np.mean(rows, axis=0).tolist()
+    means = np.mean(releases, axis=0).tolist()
     return CensusRow(
         case.neighbours,
         f"{currency} {amount}",
@@ -131,7 +132,7 @@ def census_row(truth: Truth, case: CensusCase, trials: int) -> CensusRow:
         three_records=means[3],
         seconds=means[4],
         tables=means[5],
-        trials=trials,
+        trials=len(releases),
     )
 
 
@@ -156,7 +157,8 @@ def write_census(
     """
     truth, rows = Truth(adult(folder)), []
     for case in CENSUS_CASES:
-        rows.append(census_row(truth, case, trials))
+        releases = [one_census(truth, case, seed) for seed in range(trials)]
+        rows.append(census_row(case, releases))
         yield rows[-1]
     write_rows(path, rows)
 

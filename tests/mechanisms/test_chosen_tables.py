@@ -8,7 +8,6 @@ The recipe is in ``mechanisms.chosen_tables_run``, cells in which nobody can be 
 from __future__ import annotations
 
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,9 +24,7 @@ from blowfish_fast.errors import (
     SizeError,
     WorkloadError,
 )
-from blowfish_fast.mechanisms.chosen_tables_run import TablesRun
 from blowfish_fast.mechanisms.tables.prior_tables import PriorTables
-from blowfish_fast.mechanisms.tables.table_merging import coarser_levels
 from blowfish_fast.release.chosen_release import read_tables
 from blowfish_fast.release.tables_certificate import check_certificate
 from blowfish_fast.workloads import Identity, Tables
@@ -139,18 +136,6 @@ def test_public_attributes_are_exact_unless_presence_is_secret(cells):
     np.testing.assert_allclose(out.fitted("region").estimate.sum(), 6000)
 
 
-@pytest.mark.parametrize("moves", [True, False])
-def test_where_records_move_fewer_levels_are_candidates(moves):
-    own = SimpleNamespace(levels=coarser_levels(np.full(24, 10.0), True))
-    every = [level.count for level in own.levels]
-    assert (every[0], every[-1]) == (24, 2)
-    run = SimpleNamespace(rules=SimpleNamespace(moves=moves), attributes=[own, own])
-    levels = TablesRun._levels(run, (0, 1))
-    expected = [count for count in every if count == 24 or 2 < count <= 8]
-    sides = [[level.count for level in each] for each in levels]
-    assert sides == [expected if moves else every] * 2
-
-
 @pytest.mark.long
 def test_intervals_of_measured_tables_hold_the_truth(cells):
     mechanism = chosen(epsilon=2)
@@ -202,15 +187,6 @@ def test_tables_that_were_not_measured_have_no_intervals(cells):
         again.intervals(Identity(again.domain))
     with pytest.raises(IntervalError, match="was not screened"):
         out.screen("age", "job")
-
-
-def test_screens_have_their_own_door(cells):
-    mechanism = chosen(POLICIES["attribute"])
-    out = mechanism.release(counts_of(mechanism, cells), rng=1)
-    assert "screen" in out.measured["step"].tolist()
-    pair = out.screen("age", "pay")
-    assert pair.details["step"] == "screen"
-    assert max(pair.details["cells"]) <= 4
 
 
 def test_files_answer_as_before_and_damage_is_refused(cells, tmp_path):

@@ -18,6 +18,7 @@ from blowfish_fast.mechanisms.tables.table_merging import (
     smoothed,
 )
 from blowfish_fast.mechanisms.tables.table_rules import (
+    SCREEN_SHARE,
     TableRules,
     asked_pairs,
     pair_weights,
@@ -126,3 +127,15 @@ def test_cells_are_smoothed_where_they_are_ordered_and_noisy(generator):
     assert likely.min() >= 0
     assert likely.sum() == pytest.approx(total)
     assert likely_cells(noisy, math.inf, 80.0, None).tolist() == [1.0] * 80
+
+
+def test_screens_leave_more_to_single_tables_where_records_are_few():
+    kinds = tuple(EdgeKind(frozenset({axis})) for axis in range(12))
+    own = TableRules((8,) * 12, list(combinations(range(12), 2)), range(12), kinds)
+    records = 500, 5000, 9000, 90_000
+    shares = [own.split(count, Budget.of(1))[0] for count in records]
+    assert shares[0] == 1 > shares[1] > shares[2] > shares[3] == own.singles_share()
+    # The screen gives as much as the batches that follow it.
+    assert own.screen_share(shares[3]) == SCREEN_SHARE
+    part = SCREEN_SHARE / (1 - shares[3])
+    assert own.screen_share(shares[1]) == part * (1 - shares[1])

@@ -313,8 +313,8 @@ def _chosen_tables(
         "The data choose, privately, which pairs of columns are followed and how "
         "finely; a model answers the rest."
         if decided == "data"
-        else "A noisy number of records decides whether the plan of public sizes is "
-        "followed or the data choose; --records says it beforehand."
+        else "The number of records, with noise where it is secret, decides whether "
+        "the plan of public sizes is followed or the data choose; --records says it."
     )
     return MechanismChoice(mechanism, mechanism.name, tuple(because), None, "unknown")
 

@@ -101,10 +101,18 @@ class Facts:
     @property
     def extra_cells(self) -> list[str]:
         """Which cells were added for stray values, in words."""
-        return [
+        attributes = self.domain.attributes
+        several = len(attributes) > 1
+        shared = [
+            kind
+            for kind in attributes[0].extras
+            if several and all(kind in column.extras for column in attributes)
+        ]
+        return [f"{kind} of every column" for kind in shared] + [
             f"{kind} of {attribute.name}"
-            for attribute in self.domain.attributes
+            for attribute in attributes
             for kind in attribute.extras
+            if kind not in shared
         ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from blowfish_fast.apps.cli.parsing.domain import parse_domain, parse_table
 from blowfish_fast.apps.cli.parsing.file_lines import key_lines
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.policy import parse_policy, parse_table_policy
-from blowfish_fast.apps.cli.release_job import read_facts
+from blowfish_fast.apps.cli.release_job import Facts, read_facts
 from blowfish_fast.apps.description.tables import job_of_table, read_description
 from blowfish_fast.apps.explorer.catalog import AttributeSpec, PolicySpec, as_table
 from blowfish_fast.data.records import domain_with_rules
@@ -98,6 +99,13 @@ def test_a_graph_beside_public_missing_values_keeps_its_edges(tmp_path):
     domain = parse_domain("age=3").with_extra_cells(missing=True)
     policy = parse_policy(f"graph:{tmp_path}/edges.csv+extras:apart", domain)
     assert [edge for part in policy.edges() for edge in part.tolist()] == [[0, 2]]
+
+
+def test_cells_for_stray_values_of_every_column_are_said_at_once():
+    plain = parse_domain(["age=4", "pay=3"])
+    domain = plain.with_extra_cells(missing=True, outside=["pay"])
+    words = Facts.extra_cells.fget(SimpleNamespace(domain=domain))
+    assert words == ["(missing) of every column", "(outside) of pay"]
 
 
 def test_flags_take_listed_blocks_and_what_missing_values_are_joined_to():

@@ -494,7 +494,7 @@ def test_three_commands_lead_to_tables_that_the_data_chose(folder):
     [
         ("100000", "contingency", "the plan of public sizes is followed"),
         ("20", "data", "The data choose, privately"),
-        (None, None, "A noisy number of records decides"),
+        (None, None, "The number of records, with noise where it is secret, decides"),
     ],
 )
 def test_the_best_way_to_choose_follows_public_numbers(

@@ -43,7 +43,7 @@ function choiceWords(found, choose, ways, records) {
   const share = found.misplaced === null ? "" : ` The plan by public sizes would put ${number(100 * found.misplaced)} % of the records into a wrong cell.`;
   const told = { plan: "Public sizes say what is measured, and the errors below hold.",
     data: "The data choose, privately, which pairs are followed and how finely. No error of that is known beforehand; those below are of the plan by public sizes, for comparison." };
-  const open = "A noisy number of records decides in the release whether public sizes say what is measured or the data choose; errors below hold for the former.";
+  const open = "The number of records, with noise where it is secret, decides in the release whether public sizes say what is measured or the data choose; errors below hold for the former.";
   const counted = records === "" ? "" : ` --records ${records}`;
   return `${told[found.decided] ?? open}${share} Release them with: blowfish release --tables ${ways} --choose ${choose}${counted}`;
 }
