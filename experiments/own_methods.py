@@ -80,8 +80,8 @@ class Releases(NamedTuple):
     sparse: int
 
 
-RELEASES = {"AddRemove": Releases(30, 100), "Full": Releases(30, 40)}
-"""Of each method under a policy."""
+RELEASES = {"AddRemove ranges": Releases(30, 100)}
+OTHER_RELEASES = Releases(30, 40)
 MOST_BARE = 40
 """Of the tree without buckets, which takes a tenth of a second."""
 
@@ -295,9 +295,10 @@ def _deviation(errors: FloatArray) -> float:
     return float(np.std(errors, ddof=1) / math.sqrt(errors.size))
 
 
-def _planned(policy: str, method: str, *, sparse: bool) -> int:
+def _planned(part: str, method: str, *, sparse: bool) -> int:
     """Return how often a method is released on one line."""
-    times = RELEASES[policy].sparse if sparse else RELEASES[policy].dense
+    planned = RELEASES.get(part, OTHER_RELEASES)
+    times = planned.sparse if sparse else planned.dense
     return min(times, MOST_BARE) if method == BARE else times
 
 
@@ -334,7 +335,7 @@ def lines_of(part: str, data: Path | None, trials: int | None) -> Iterator[Metho
             for method, build in methods.items():
                 if only and method != only:
                     continue
-                times = trials or _planned(name, method, sparse=sparse)
+                times = trials or _planned(part, method, sparse=sparse)
                 words = ("lines", part, set_name, epsilon, method)
                 seeds = generator_of(*words).integers(2**32, size=times)
                 mechanism = build(policy, asked, epsilon=epsilon)

@@ -159,9 +159,13 @@ def methods(cells: bool) -> dict[str, Callable[..., Mechanism]]:
 
 
 def _any_length(policy: Any, workload: Any, *, epsilon: Any) -> Mechanism:
-    """Return the default of before: buckets of any length, a fifth of epsilon."""
+    """Return the default of before: buckets of any length, a fifth of epsilon.
+
+    Running totals were not fitted.
+    """
     tree = bf.partitions.DyadicTree(query_cells=workload.mean_cells())
-    return bf.Dawa(policy, workload, epsilon=epsilon, partition=tree)
+    fit: Any = None if workload.closed_form == "prefixes" else "best"
+    return bf.Dawa(policy, workload, epsilon=epsilon, partition=tree, fit=fit)
 
 
 def asked_of(kind: str, name: str) -> Any:

@@ -44,6 +44,7 @@ from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.measure.strategies.trees.box_tree import count_epsilon, rough_total
 from blowfish_fast.measure.strategies.trees.tree import (
     halved_non_negative,
+    monotone_cells,
     non_negative_cells,
 )
 from blowfish_fast.measure.strategies.trees.tree_weights import (
@@ -72,7 +73,7 @@ from .maps.grids import AdaptiveGrid
 from .wide_data import check_unfitted, check_wide, read_counts
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
-Fit = Literal["best", "non_negative", "shrink", "runs"]
+Fit = Literal["best", "non_negative", "isotonic", "shrink", "runs"]
 
 MOST_MAP_PIECES = 2**21
 """Runs of buckets of a wide map that the tree is tuned to; a box cuts any number."""
@@ -227,16 +228,19 @@ class Dawa(Mechanism):
         tree; queries that were not declared are safeguarded.
     floor : number in [0, 1]
         Least weight of a leaf of a "greedy" tree, as for `Hierarchy`.
-    fit : {"best", None, "non_negative", "shrink", "runs"}
-        "non_negative": as for `Hierarchy`. "shrink", for cells and not for ranges:
-        noisy buckets shrink towards 0 as much as all of them together suggest; ranges
-        asked of it give a `ShrunkCellsWarning`. "runs": neighbouring buckets whose
-        noisy totals suggest one height are drawn towards it, where that is clearly
-        likelier than heights of their own, and buckets shrink where it is not;
+    fit : {"best", None, "non_negative", "isotonic", "shrink", "runs"}
+        "non_negative": as for `Hierarchy`. "isotonic", on one attribute: the closest
+        running totals that never decrease, which are off by no more than without it,
+        on average over all of them, in any release. "shrink", for cells and not for
+        ranges: noisy buckets shrink towards 0 as much as all of them together suggest;
+        ranges asked of it give a `ShrunkCellsWarning`. "runs": neighbouring buckets
+        whose noisy totals suggest one height are drawn towards it, where that is
+        clearly likelier than heights of their own, and buckets shrink where it is not;
         ``details["fit"]`` says which; single cells of a line under `AddRemove` shrink
         as their neighbours suggest, too, and cells of spikes are medians of what each
         may be, given all of them ("medians"). "best": "runs" for `Identity` of a line
-        under `AddRemove`, "non_negative" for other ranges and cells of one attribute.
+        under `AddRemove`, "isotonic" for `Prefixes` under `AddRemove`, `Full` and
+        `Line`, "non_negative" for other ranges and cells of one attribute.
 
     Notes
     -----
@@ -329,6 +333,8 @@ class Dawa(Mechanism):
         self.fit = as_choice(fit, "fit", ("best", None, *get_args(Fit)[1:]))
         if fit == "best":
             self.fit = "non_negative" if asks_ranges(workload) else None
+            if type(policy) in PLAIN_POLICIES and workload.closed_form == "prefixes":
+                self.fit = "isotonic"
             tuned = strategy in ("greedy", "cells") and self.budget.power == 1
             single = asks_cells(workload)
             if tuned and single and isinstance(policy.unconstrained, AddRemove):
@@ -339,6 +345,9 @@ class Dawa(Mechanism):
                 f'fit="{fit}" improves single cells and harms ranges; it goes with '
                 f'strategy="cells", received {strategy!r}'
             )
+        if fit == "isotonic" and self.domain.ndim > 1:
+            received = f"{self.domain.ndim} attributes; use fit='non_negative'"
+            raise InputError(f"fit='isotonic' is for one attribute, not {received}")
         self.strategy = strategy
         self.sweeps = sweeps
         self.floor = as_number(floor, "floor", 0, 1)
@@ -571,6 +580,8 @@ class Dawa(Mechanism):
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:
         if self.fit == "non_negative":
             return partial(self._non_negative, measured)
+        if self.fit == "isotonic":
+            return partial(monotone_cells, total_known=not self.policy.has_bottom)
         if self.fit in ("shrink", "runs"):
             return lambda _: _shrink_buckets(measured)
         return None

@@ -99,7 +99,7 @@ def test_parts_are_recorded_one_by_one(one_set, tmp_path):
 
 @pytest.mark.long
 def test_sparse_lines_are_released_more_often(one_set, monkeypatch):
-    planned = {"AddRemove": own_methods.Releases(2, 4)}
+    planned = {"AddRemove ranges": own_methods.Releases(2, 4)}
     monkeypatch.setattr(own_methods, "RELEASES", planned)
     monkeypatch.setattr(own_methods, "MOST_BARE", 3)
     monkeypatch.setattr(own_methods, "SPARSE_MASS", 10**9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import ShrunkCellsWarning
+from blowfish_fast.errors import InputError, ShrunkCellsWarning
 from blowfish_fast.measure.strategies.trees.tree import halved_non_negative
 from blowfish_fast.workloads import asks_ranges
 
@@ -61,6 +61,70 @@ def test_prefixes_totals_and_maps_keep_the_linear_estimate():
     assert not asks_ranges(from_start)
     assert asks_ranges(RANGES | bf.workloads.Identity(LINE))
     assert not asks_ranges(RANGES | bf.workloads.Prefixes(LINE))
+
+
+TOTALS = bf.workloads.Prefixes(LINE)
+ONE_OF_THREE = np.where(np.arange(LINE.size) % 3 == 0, 2, 0)
+
+
+@pytest.mark.parametrize("policy_of", [bf.policies.AddRemove, bf.policies.Full])
+@pytest.mark.parametrize("counts", [SPARSE, ONE_OF_THREE, 0 * SPARSE])
+@pytest.mark.parametrize("paid", [{"epsilon": "0.05"}, {"rho": "0.002"}])
+def test_running_totals_are_fitted_and_no_release_is_worse_for_it(
+    policy_of, counts, paid
+):
+    assert bf.Dawa(policy_of(LINE), TOTALS, **paid).fit == "isotonic"
+    dawa = bf.Dawa(policy_of(LINE), TOTALS, partition=None, **paid)
+    linear = bf.Dawa(policy_of(LINE), TOTALS, partition=None, fit=None, **paid)
+    better = 0
+    for seed in range(6):
+        # The noise is the same: a fit draws nothing.
+        fitted, plain = dawa.release(counts, rng=seed), linear.release(counts, rng=seed)
+        assert fitted.details["fit"] == "isotonic"
+        assert fitted.estimate.min() >= 0
+        if policy_of is bf.policies.Full:
+            assert fitted.estimate.sum() == pytest.approx(counts.sum())
+        off, plainly = (
+            np.abs(np.cumsum(release.estimate) - np.cumsum(counts))
+            for release in (fitted, plain)
+        )
+        for power in (1, 2, np.inf):
+            most = np.linalg.norm(plainly, power)
+            assert np.linalg.norm(off, power) <= most + 1e-6
+        better += off.sum() < 0.99 * plainly.sum()
+    assert better > 0
+
+
+def test_cells_cut_at_zero_would_be_worse_for_running_totals():
+    """The planted error: what Lemma DA13 says holds of no other cut."""
+    options = {"epsilon": "0.05", "partition": None, "fit": None}
+    linear = bf.Dawa(bf.policies.AddRemove(LINE), TOTALS, **options)
+    worse = 0
+    for seed in range(6):
+        estimate = linear.release(SPARSE, rng=seed).estimate
+        off, plainly = (
+            np.abs(np.cumsum(cells) - np.cumsum(SPARSE)).mean()
+            for cells in (estimate.clip(0), estimate)
+        )
+        worse += off > plainly
+    assert worse > 0
+
+
+def test_running_totals_of_blocks_are_not_fitted_by_default():
+    halves = bf.policies.Blocks(LINE, np.arange(LINE.size) // (LINE.size // 2))
+    assert bf.Dawa(halves, TOTALS, epsilon=1).fit is None
+    assert bf.Dawa(halves, TOTALS, epsilon=1, fit="isotonic").fit == "isotonic"
+
+
+def test_running_totals_of_a_map_are_refused():
+    grid = bf.Domain((4, 4))
+    with pytest.raises(InputError, match="one attribute"):
+        bf.Dawa(
+            bf.policies.Full(grid),
+            bf.workloads.Identity(grid),
+            epsilon=1,
+            fit="isotonic",
+        )
 
 
 def test_a_map_is_fitted_by_halves_when_asked():

@@ -384,6 +384,29 @@ def non_negative_cells(measured: Measurement, linear: FloatArray) -> FloatArray:
     return halved_non_negative(linear, Domain(linear.size))
 
 
+def monotone_cells(linear: FloatArray, *, total_known: bool) -> FloatArray:
+    """Return cells whose running totals are closest and never decrease: Lemma DA13.
+
+    Parameters
+    ----------
+    linear : ndarray of float64, shape (cells,)
+        The linear estimate of the cells of a line.
+    total_known : bool
+        Whether their sum is public, and stays.
+
+    Returns
+    -------
+    ndarray of float64, shape (cells,)
+        Cells of 0 or more.
+    """
+    totals = np.cumsum(linear)
+    exact = np.zeros(totals.size, dtype=np.bool_)
+    if total_known:
+        # Of no records the sum may be a rounding below 0.
+        totals[-1], exact[-1] = max(totals[-1], 0.0), True
+    return np.diff(kernels.isotonic_fit(totals, exact, low=0.0), prepend=0.0)
+
+
 def halved_non_negative(linear: FloatArray, domain: Domain) -> FloatArray:
     """Return cells of 0 or more: the grid halved along every axis, all cells alike.
 
