@@ -42,7 +42,7 @@ OUR_NAMES = {
     "variance": "release.where().variance(name)",
     "var": "release.where().variance(name)",
     "count": "release.where(...).count()",
-    "sum": "release.where(...).count()",
+    "sum": "release.where().sum(name), or release.where(...).count()",
     "total": "release.where().count()",
     "marginal": "release.group_by(name).count()",
     "crosstab": "release.group_by(name, other).count()",
@@ -53,18 +53,40 @@ OUR_NAMES = {
     "query": "release.where, or release.answer",
     "filter": "release.where",
     "quantiles": "release.quantile",
-    "median": "release.quantile(0.5)",
+    "median": "release.quantile(name, 0.5)",
     "percentile": "release.quantile",
     "confidence_interval": "release.intervals",
     "interval": "release.intervals",
     "ci": "release.intervals",
-    "std": "release.standard_errors",
+    "std": "release.where().std(name), or release.standard_errors",
     "stderr": "release.standard_errors",
     "counts": "release.estimate",
     "values": "release.estimate",
     "histogram": "release.estimate, or plotting.histogram",
     "to_dataframe": "release.to_pandas",
     "to_frame": "release.to_pandas",
+    "to_df": "release.to_pandas",
+    "head": "release.to_pandas().head",
+    "tail": "release.to_pandas().tail",
+    "sort_values": "release.to_pandas().sort_values",
+    "pivot": "release.group_by(name, other).count()",
+    "pivot_table": "release.group_by(name, other).count()",
+    "loc": "release.where",
+    "iloc": "release.where",
+    "get": "release.where",
+    "drop": "release.group_by, with the columns that stay",
+    "columns": "release.domain.names",
+    "shape": "release.domain.shape",
+    "to_numpy": "release.estimate",
+    "merge": "release.combine(other), or release.to_pandas().merge",
+    "join": "release.combine(other), or release.to_pandas().join",
+    "combine": "release.combine(other)",
+    "concat": "release.combine(other, disjoint=True)",
+    "min": "release.quantile(name, 0.01); the least value is that of one person",
+    "max": "release.quantile(name, 0.99); the largest value is that of one person",
+    "to_json": "release.to_table().to_dict(), or release.save",
+    "info": "release.explain",
+    "budget": "release.guarantee",
     "to_excel": "release.to_table().to_xlsx",
     "to_parquet": "release.to_table().to_parquet",
     "synthesize": "release.sample",
@@ -155,6 +177,35 @@ def other_package(name: str) -> str | None:
         if name in getattr(module, "__all__", ()) or own:
             return f"{package}.{name}"
     return None
+
+
+def ways_to_ask(domain: Any, key: Any) -> str:
+    """Say how a release is asked for what somebody wrote between square brackets.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        The cells of the release.
+    key : object
+        What was written: a column, a value of one, or anything else.
+
+    Returns
+    -------
+    str
+        The beginning of a sentence, with names of this very release.
+    """
+    columns = list(domain.column_names)
+    if key in columns:
+        return f"Counts along this column are release.group_by({key!r}).count()"
+    for column, attribute in zip(columns, domain.attributes, strict=True):
+        levels = getattr(attribute, "levels", None)
+        if isinstance(key, str) and levels is not None and key in list(levels):
+            asked = f"release.where({{{column!r}: {key!r}}}).count()"
+            return f"Those with this {column} are {asked}"
+    return (
+        f"Counts along a column are release.group_by({columns[0]!r}).count(), counts "
+        "of a condition release.where(...).count()"
+    )
 
 
 def question_words(owner: type, name: str) -> str:

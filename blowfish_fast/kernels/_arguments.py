@@ -99,9 +99,47 @@ def as_input(values: Any, dtype: Any) -> Any:
     Numba compiles anew for arrays that may be written to; with this each kernel is
     compiled for one kind, whatever its callers bring.
     """
-    array = np.ascontiguousarray(values, dtype=dtype).view()
+    exact = whole_numbers(values) if dtype is np.int64 else values
+    array = np.ascontiguousarray(exact, dtype=dtype).view()
     array.flags.writeable = False
     return array
+
+
+def whole_numbers(values: Any) -> IntArray:
+    """Return whole numbers as int64; refuse fractions, which a cast would cut off.
+
+    Parameters
+    ----------
+    values : array-like
+        Numbers of any kind; floats may hold whole ones.
+
+    Returns
+    -------
+    ndarray of int64
+        The same numbers, without a copy where they are int64 already.
+
+    Raises
+    ------
+    InputError
+        If some are fractions, not finite, or too large for 64 bits.
+
+    Examples
+    --------
+    >>> whole_numbers([2.0, 5])
+    array([2, 5])
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "f":
+        # Doubles from 2^63 on are no int64, and -2^63 is one.
+        held = (array == np.floor(array)) & (array >= -(2.0**63)) & (array < 2.0**63)
+        if not held.all():
+            raise InputError(
+                "whole numbers of 64 bits are taken here; a cast would cut fractions "
+                "off",
+                received=f"{array[~held].ravel()[0]} among them",
+                way_out="Round them yourself, or scale them to whole units",
+            )
+    return np.asarray(array, dtype=np.int64)
 
 
 def rises(edges: AnyArray, last: int, step: int = 0) -> bool:
@@ -166,6 +204,14 @@ def read_words(words: Words, position: int, count: int) -> WordArray:
     InputError
         If the source gives anything else.
     """
+    if not callable(words):
+        raise InputError(
+            "words are a function: words(position, count) gives that many words of "
+            "uint64",
+            received=type(words).__name__,
+            way_out="kernels.secure_words() opens such a source",
+            code="words_of_another_kind",
+        )
     drawn = words(position, count)
     if type(drawn) is np.ndarray and drawn.dtype == np.uint64:
         if drawn.shape == (count,):

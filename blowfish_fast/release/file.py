@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from blowfish_fast._support.machine import memory_room
-from blowfish_fast._support.near_misses import AbstractHinting, near_miss
+from blowfish_fast._support.near_misses import AbstractHinting, near_miss, ways_to_ask
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast._support.validation import as_truth, quoted
 from blowfish_fast.data.buckets import Buckets
@@ -141,11 +141,9 @@ class Release(metaclass=AbstractHinting):
 
     def __getitem__(self, name: Any) -> Any:
         """Say how a release is asked: it holds cells, and no columns."""
-        column = name if isinstance(name, str) else "age"
         raise TypeError(
             f"a release is asked, not indexed; received release[{quoted(name)}]. "
-            f"Counts along a column are release.group_by({column!r}).count(), counts "
-            "of a condition release.where(...).count(), all cells release.estimate"
+            f"{ways_to_ask(self.domain, name)}, all cells release.estimate"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -95,6 +95,14 @@ def test_a_release_is_asked_and_not_indexed(release):
         release[3]
     assert len(release) == 20
     assert release
+    towns = bf.Domain.from_levels(["Orr", "Pim"], name="town")
+    both = bf.Domain.product(towns, release.domain)
+    table = bf.Laplace(bf.policies.Full(both), epsilon=1).release(np.ones((2, 20)))
+    with pytest.raises(TypeError, match=r"release\.where\(\{'town': 'Orr'\}\)"):
+        table["Orr"]
+    for other in ("Quu", 0, slice(3), 2.5, ["Orr"]):
+        with pytest.raises(TypeError, match=r"release\.group_by\('town'\)"):
+            table[other]
 
 
 def test_a_quantile_of_one_column_of_several(release):

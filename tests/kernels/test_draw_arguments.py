@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
+from blowfish_fast import kernels
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import (
     POSITION_LIMIT,
@@ -52,3 +55,22 @@ def test_positions_end_where_those_of_first_words_do():
     for start, draws in ((-1, 1), (POSITION_LIMIT - 6, 7)):
         with pytest.raises(InputError, match="positions lie between 0 and"):
             check_start(start, draws)
+
+
+def test_fractions_are_refused_where_whole_numbers_are_taken():
+    tree = kernels.regular_tree(3, 2)
+    assert kernels.tree_totals([1.0, 2, 3], tree)[-1] == 6
+    for wrong in (0.5, math.nan, math.inf, 2.0**63):
+        with pytest.raises(InputError, match="cut fractions off"):
+            kernels.tree_totals(np.array([wrong, 1, 2]), tree)
+        with pytest.raises(InputError, match="cut fractions off"):
+            kernels.tree_totals(np.array([1, wrong, 2]), tree)
+    with pytest.raises(InputError, match="cut fractions off"):
+        kernels.haar_rows(np.array([0.5, 1.0]))
+
+
+@pytest.mark.parametrize("words", [None, np.arange(5, dtype=np.uint64), 7])
+def test_what_is_no_source_of_words_is_told_so(words):
+    with pytest.raises(InputError, match="words are a function") as problem:
+        kernels.laplace(words, 0, np.array([3]), np.array([1]))
+    assert problem.value.code == "words_of_another_kind"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -19,6 +21,7 @@ from blowfish_fast.measure.total_error import (
     excluded_share,
     ladder_misses,
     sampling_half_widths,
+    small_noise_half_widths,
 )
 
 DRAWS = 1500
@@ -260,3 +263,48 @@ def test_ladders_start_at_one_and_end_far_below_the_miss():
     misses = ladder_misses(0.01)
     assert misses[0] == 1.0
     assert misses[-1] <= 1e-5 < misses[-2]
+
+
+def test_little_noise_beside_a_normal_variable_costs_little_and_is_counted():
+    # Discrete noise of 40 rows, by its exact law, beside a normal variable.
+    scale, rows = 0.4, 40
+    places = np.arange(-60, 61)
+    single = np.exp(-np.abs(places) / scale)
+    single /= single.sum()
+    law = np.array([1.0])
+    for _ in range(rows):
+        law = np.convolve(law, single)
+    reach = np.arange(law.size) - law.size // 2
+    spread = equal_rows(scale, rows)
+    noise = float(spread.variance[0])
+    assert noise == pytest.approx((law * reach**2).sum())
+    ones = np.ones(1)
+    for times in (3.0, 10.0, 1000.0):
+        for miss in (0.2, 0.05, 0.001):
+            deviation = math.sqrt(times * noise)
+            variance = deviation**2 * ones
+            half = float(small_noise_half_widths(spread, variance, miss)[0])
+            if math.isinf(half):
+                continue
+            tails = stats.norm.sf((half - reach) / deviation)
+            tails += stats.norm.sf((half + reach) / deviation)
+            assert (law * tails).sum() <= miss
+            plain = stats.norm.isf(miss / 2) * math.sqrt(variance[0] + noise)
+            assert half >= plain * (1 - 1e-9)
+            if times >= 10 and miss == 0.05:
+                assert half <= 1.03 * plain
+                assert sampling_half_widths(spread, variance, miss)[0] == half
+            # Planted: the normal law alone, which leaves the noise out.
+            alone = stats.norm.isf(miss / 2) * deviation
+            short = stats.norm.sf((alone - reach) / deviation)
+            short += stats.norm.sf((alone + reach) / deviation)
+            assert (law * short).sum() > miss
+
+
+def test_much_noise_or_a_large_miss_is_left_to_the_table():
+    ones = np.ones(1)
+    loud = Spread(ones, ones / 2, ones, ones, ones, 1.0, 0)
+    for variance, miss in ((0.5, 0.05), (0.0, 0.05), (100.0, 0.5)):
+        half = small_noise_half_widths(loud, variance * ones, miss)
+        assert np.isinf(half).all()
+        assert np.isfinite(sampling_half_widths(loud, variance * ones, miss)).all()

@@ -306,6 +306,35 @@ def column_texts(column: list[Any], end: str = "") -> list[str]:
     return [text(value) for value in column]
 
 
+CHANCE = "p_value"
+"""The column whose numbers are chances, of which none is 0."""
+
+
+def chance_texts(column: list[float]) -> list[str]:
+    """Return the texts of p-values: three digits each, rounded up, and never 0.
+
+    Parameters
+    ----------
+    column : list of float
+        P-values, above 0.
+
+    Returns
+    -------
+    list of str
+        A text for each.
+
+    Examples
+    --------
+    >>> chance_texts([1.0, 0.04321, 0.00012345, 2.5e-9])
+    ['1', '0.0433', '0.000124', '2.5e-09']
+    """
+    texts = []
+    for chance in column:
+        unit = 10.0 ** (math.floor(math.log10(chance)) - 2)
+        texts.append(f"{math.ceil(chance / unit - 1e-9) * unit:.3g}")
+    return texts
+
+
 def as_texts(columns: Mapping[str, Any], most: int) -> tuple[list[str], list[Any]]:
     """Return the names of columns, and their first rows, as tables show them.
 
@@ -322,7 +351,9 @@ def as_texts(columns: Mapping[str, Any], most: int) -> tuple[list[str], list[Any
         The names, without underscores, and the rows as texts.
     """
     texts = [
-        column_texts(plain(column[:most]), ENDS.get(name.rpartition("_")[2], ""))
+        chance_texts(plain(column[:most]))
+        if name == CHANCE
+        else column_texts(plain(column[:most]), ENDS.get(name.rpartition("_")[2], ""))
         for name, column in columns.items()
     ]
     names = [name.replace("_", " ") for name in columns]

@@ -37,6 +37,7 @@ from blowfish_fast.kernels._arguments import (
     check_places,
     further_words,
     read_words,
+    whole_numbers,
 )
 from blowfish_fast.kernels._jit import kernel
 
@@ -387,7 +388,7 @@ def choose_by_cost(
     >>> choose_by_cost(middle, 0, np.array([[7, 5, 9]]), Fraction(3))
     array([1])
     """
-    costs = np.asarray(costs, dtype=np.int64)
+    costs = whole_numbers(costs)
     if costs.ndim != 2 or costs.shape[1] == 0:
         raise InputError(
             f"costs need rows and candidates, but have shape {costs.shape}"

@@ -23,7 +23,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input
+from blowfish_fast.kernels._arguments import as_input, whole_numbers
 from blowfish_fast.kernels._jit import kernel
 
 
@@ -121,7 +121,7 @@ def haar_rows(counts: IntArray) -> IntArray:
     >>> haar_rows(np.array([5, 1, 2, 0]))
     array([8, 4, 4, 2])
     """
-    return _along_axes(_combine, np.asarray(counts, dtype=np.int64), 1)
+    return _along_axes(_combine, whole_numbers(counts), 1)
 
 
 def haar_cells(rows: AnyArray) -> FloatArray:
@@ -157,7 +157,7 @@ def haar_path_sums(rates: IntArray) -> IntArray:
     >>> haar_path_sums(np.array([1, 10, 100, 1000]))
     array([ 111,  111, 1011, 1011])
     """
-    return _along_axes(_divide, np.asarray(rates, dtype=np.int64), 1, 1)
+    return _along_axes(_divide, whole_numbers(rates), 1, 1)
 
 
 def haar_worst_move(rates: IntArray, power: int = 1) -> int:

@@ -34,6 +34,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.graph.graph_tree import top_down_order
 
@@ -366,14 +367,14 @@ def tree_totals(leaf_counts: IntArray, tree: Tree) -> IntArray:
     Raises
     ------
     InputError
-        If there is not one count per leaf.
+        If there is not one count per leaf, or some are fractions.
 
     Examples
     --------
     >>> tree_totals(np.array([1, 2, 3]), regular_tree(3, 2))
     array([1, 2, 3, 3, 3, 6])
     """
-    leaf_counts = np.asarray(leaf_counts, dtype=np.int64)
+    leaf_counts = whole_numbers(leaf_counts)
     if leaf_counts.shape != (tree.leaves,):
         raise InputError(
             f"this tree has {tree.leaves} leaves; got counts of shape "

@@ -20,7 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.kernels._arguments import as_input
+from blowfish_fast.kernels._arguments import as_input, whole_numbers
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
@@ -252,8 +252,8 @@ def greedy_scaling(
     >>> greedy_scaling([0], [2], None, 2, 2, prune=True)
     array([0., 0., 1.])
     """
-    starts = np.asarray(starts, dtype=np.int64)
-    ends = np.asarray(ends, dtype=np.int64)
+    starts = whole_numbers(starts)
+    ends = whole_numbers(ends)
     if starts.ndim != 1 or starts.shape != ends.shape:
         raise WorkloadError(
             "starts and ends must be vectors of one length; "

@@ -26,6 +26,7 @@ from blowfish_fast._support.validation import as_confidence, as_number
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths, rough_half_widths
+from blowfish_fast.measure.total_error import small_noise_half_widths
 from blowfish_fast.release.query_grid import Grid, SparseRows, ValueRows, without_zeros
 
 from .designs import Bernoulli, Simple, Stratified
@@ -175,8 +176,12 @@ class Difference(float):
         for law in self._laws:
             unsure = half_widths(law.unsure, 2.0 * taken / len(self._laws))
             sampling += max(law.sampling + float(unsure[0]), 0.0)
-        joint = _added([law.noise for law in self._laws]).plus(np.array([sampling]))
-        return float(half_widths(joint, miss - taken)[0])
+        noise, drawn = _added([law.noise for law in self._laws]), np.array([sampling])
+        ends = (
+            half_widths(noise.plus(drawn), miss - taken),
+            small_noise_half_widths(noise, drawn, miss - taken),
+        )
+        return min(float(half[0]) for half in ends)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return float, (float(self),)

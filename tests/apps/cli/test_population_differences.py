@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.apps.cli.printing import chance_texts
 from blowfish_fast.errors import IntervalError
 
 from .asking import refused, run, told
@@ -169,6 +170,14 @@ def test_answers_are_held_against_a_stated_number():
         rate = looking.ratio(force).p_value("0.13", method=method)
         assert rated["answers"][0]["p_value"] == rate
         assert '"it is 0.13 in the population"' in rated["interval"]
+
+
+def test_no_p_value_is_shown_as_nothing():
+    shown = run(*WAVES, *ASKED, *SHARE)
+    p = told(*WAVES, *ASKED, *SHARE)["answers"][0]["p_value"]
+    assert p < 1e-4
+    assert f"{p:.3g}" in shown.replace("\n", "")
+    assert chance_texts([0.99999, 0.001]) == ["1", "0.001"]
 
 
 def test_differences_are_held_against_a_stated_one():
