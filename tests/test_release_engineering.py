@@ -26,7 +26,16 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 FOLDERS = ("blowfish_fast", "tests", "docs", "examples", "asv_benchmarks", ".ci")
 TEXT = (".py", ".md", ".toml", ".json", ".yaml", ".html", ".ipynb", "")
-SECTIONS = ("Privacy", "Added", "Changed", "Faster", "Fixed", "Removed", "Known limits")
+SECTIONS = (
+    "Privacy",
+    "Added",
+    "Changed",
+    "Faster",
+    "Fixed",
+    "Removed",
+    "Known limits",
+    "Formats",
+)
 
 
 def load(path):

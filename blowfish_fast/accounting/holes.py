@@ -1,10 +1,10 @@
 """Which entries of a ledger the holes around the draw may have touched.
 
-Eleven holes were found in what surrounds a draw, and mended together; the changelog
-lists them under *Privacy*. They left traces in public facts alone: which mechanism was
-charged, under which policy, in which state, by which face. From these an entry is named
-that *may* be concerned. Charges since then note the rules that they were made by, and
-are never named.
+Before the first version, eleven holes were found in what surrounds a draw, and mended
+together. The ledger notes public facts alone: which mechanism was charged, under which
+policy, in which state, and by which face (Python, the command line or the explorer).
+From these facts this module names every entry that a hole *may* have touched. Charges
+that were made since then note the rules that they were made by, and are never named.
 
     hole  what told something              which entries are named
     1, 2  failures, texts and redraws      `Dawa` over several attributes or on persons
