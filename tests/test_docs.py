@@ -25,6 +25,10 @@ from blowfish_fast.mechanisms.registry import (
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+# Pages that stand beside the documentation and lead into it.
+CHECKOUT_PAGES = [
+    ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "README.md")
+]
 PACKAGES = (
     *(
         "accounting",
@@ -103,7 +107,9 @@ def test_every_page_can_be_reached_from_the_first():
     assert sorted(set(PAGES) - reachable(DOCS / "index.md")) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize(
+    "page", [*PAGES, *CHECKOUT_PAGES], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         if re.match(r"[a-z]+:", target):
