@@ -1,8 +1,18 @@
 """Transactions on the file of a ledger: committed together, and watched.
 
-Waiting for the disk is most of a small transaction, so the next batch gathers while one
-is on its way. A file that was replaced, removed or set back while it was open is
-refused: SQLite would go on writing into one that nobody finds again.
+Most of a small transaction is waiting for the disk. Actions that arrive meanwhile are
+queued, and the next transaction runs them all:
+
+    action a    |--- commit of a ---|
+    action b       waits            |--- commit of b, c and d ---|
+    action c           waits        |
+    action d                waits   |
+
+Each of several actions has a savepoint, so that one that fails undoes itself alone.
+
+A ledger must not lose charges, so its file is watched. SQLite goes on writing into a
+file that was removed or replaced while it is open, where nobody would find the charges
+again, and it does not notice an older copy that was put back. Both are refused here.
 """
 
 from __future__ import annotations
@@ -25,10 +35,10 @@ Result = TypeVar("Result")
 Action = Callable[[sqlite3.Connection], Any]
 
 MOST_TOGETHER = 64
-"""Actions of one commit: more would let the first wait for work that is not its own."""
+"""The most actions of one commit: the first of them waits until the last has run."""
 
 FileNumber = tuple[int, int]
-"""Device and number of a file: a path may lead to another one later."""
+"""Device and inode number: they tell a file from another one at the same path."""
 
 LogEntry = tuple[int, bytes]
 """Number and digest of an entry of the log."""
@@ -36,6 +46,8 @@ LogEntry = tuple[int, bytes]
 
 @dataclass(slots=True)
 class _Waiting:
+    """An action in the queue, and what became of it."""
+
     action: Action
     done: bool = False
     result: Any = None
@@ -43,38 +55,41 @@ class _Waiting:
 
 
 class FileWatch:
-    """What was seen of a ledger's file since it was opened.
+    """Whether a ledger's file is still the one that was opened, with all its entries.
 
     Parameters
     ----------
     path : Path
-        The file. SQLite keeps its latest charges in a second one beside it, whose name
+        The file. SQLite keeps its latest charges in a second file beside it, whose name
         ends in ``-wal``.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
         self._log = f"{path}-wal"
-        self._file = _number(self.path)
-        self._recent: FileNumber | None = None
+        self._file_number = _file_number(self.path)
+        self._log_number: FileNumber | None = None
         self._newest: LogEntry | None = None
 
     def attach(self, connection: sqlite3.Connection) -> None:
         """Watch a new connection, in this process or after a fork."""
         self.after_begin(connection)
-        self._newest = _newest(connection)
-        # SQLite makes it with the first reading, and removes it with the last closing.
-        self._recent = _number(self._log)
+        self._newest = _newest_entry(connection)
+        # Only now: SQLite makes the second file at the first reading. It removes that
+        # file when the last connection is closed.
+        self._log_number = _file_number(self._log)
 
     def check_place(self) -> None:
         """Refuse to go on with a file that its path does not lead to any more."""
-        if self._file is None or _number(self.path) != self._file:
+        number = self._file_number
+        if number is None or _file_number(self.path) != number:
             raise LedgerError(
                 f"{self.path} was removed or replaced while it was open, and what lies "
                 "there now may not know what was charged; nothing was charged. Put "
                 "back the very file, nothing older, and open it again"
             )
-        if self._recent is not None and _number(self._log) != self._recent:
+        number = self._log_number
+        if number is not None and _file_number(self._log) != number:
             raise LedgerError(
                 f"{self._log} was removed or replaced while the ledger was open. It "
                 "holds the latest charges; nothing was charged now. Put it back, and "
@@ -82,7 +97,7 @@ class FileWatch:
             )
 
     def after_begin(self, connection: sqlite3.Connection) -> None:
-        """Refuse a log that has lost the entry which was its newest."""
+        """Refuse a log that has lost the entry which was its newest when last seen."""
         if self._newest is None:
             return
         number, digest = self._newest
@@ -98,8 +113,11 @@ class FileWatch:
 
     @contextmanager
     def committing(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """Remember, once it is committed, the newest entry: all must find it then."""
-        written = _newest(connection)
+        """Remember the newest entry once it is committed, for later checks.
+
+        The first commit after a clean closing also marks the file as in use.
+        """
+        written = _newest_entry(connection)
         marked = connection.execute("UPDATE in_use SET mark = 1 WHERE mark = 0")
         yield
         self._newest = written
@@ -110,15 +128,19 @@ class FileWatch:
 
 
 def was_in_use(connection: sqlite3.Connection) -> bool:
-    """Return whether the file says that somebody had not closed it yet."""
+    """Return whether the file is marked as in use: it was copied, or not closed."""
     (mark,) = connection.execute("SELECT mark FROM in_use").fetchone()
     return bool(mark)
 
 
 def close_cleanly(connection: sqlite3.Connection) -> None:
-    """Close a connection; the file then holds everything, and says so."""
+    """Close a connection; the file then holds every charge, and its mark is taken off.
+
+    First what SQLite keeps in the second file is written into the file itself, then the
+    mark is taken off, then that is written, too. Where another connection still writes,
+    it is left to that one.
+    """
     with suppress(sqlite3.Error):
-        # Where somebody else still writes, they close it.
         connection.execute("PRAGMA busy_timeout = 0")
         for step in ("", "UPDATE in_use SET mark = 0 WHERE mark = 1"):
             if step:
@@ -129,14 +151,14 @@ def close_cleanly(connection: sqlite3.Connection) -> None:
     connection.close()
 
 
-def _newest(connection: sqlite3.Connection) -> LogEntry | None:
+def _newest_entry(connection: sqlite3.Connection) -> LogEntry | None:
     entry: LogEntry | None = connection.execute(
         "SELECT number, digest FROM log ORDER BY number DESC LIMIT 1"
     ).fetchone()
     return entry
 
 
-def _number(path: str) -> FileNumber | None:
+def _file_number(path: str) -> FileNumber | None:
     try:
         status = os.stat(path)
     except OSError:
@@ -145,14 +167,14 @@ def _number(path: str) -> FileNumber | None:
 
 
 class GroupCommit:
-    """The writing side of one connection.
+    """The queue of actions that write through one connection, a batch at a time.
 
     Parameters
     ----------
     name : str
-        What the ledger is called, for messages.
+        What messages call the ledger.
     connect : Callable[[], sqlite3.Connection]
-        Returns the connection, under `lock`.
+        Returns the connection. It is called only while `lock` is held.
     """
 
     def __init__(self, name: str, connect: Callable[[], sqlite3.Connection]) -> None:
@@ -164,38 +186,41 @@ class GroupCommit:
 
     def run(self, action: Callable[[sqlite3.Connection], Result]) -> Result:
         """Run an action in a transaction; return its result after the commit."""
-        own = _Waiting(action)
-        self._queue.append(own)
+        waiting = _Waiting(action)
+        self._queue.append(waiting)
         with self.lock:
-            # In the order of arrival: one's own turn comes with the first batches.
-            while not own.done:
+            # Whoever holds the lock commits for all that wait, in the order of their
+            # arrival. So this action may be done before its caller gets the lock.
+            while not waiting.done:
                 self._commit_batch()
-        if own.problem is not None:
-            raise own.problem
-        return cast(Result, own.result)
+        if waiting.problem is not None:
+            raise waiting.problem
+        return cast(Result, waiting.result)
 
     @contextmanager
     def alone(self, *, write: bool) -> Iterator[sqlite3.Connection]:
-        """Lend the connection for a transaction of one's own."""
+        """Lend the connection for a transaction that no other action takes part in."""
         with self.lock, plain_errors(self.name):
             connection = self._connect()
             with _transaction(connection, self.guard, write=write):
                 yield connection
 
     def forget(self) -> None:
-        """Start anew in a forked process: those who wait are in the other one."""
+        """Start anew in a forked process: whoever waits, waits in the parent."""
         self.lock = threading.Lock()
         self._queue = deque()
 
     def _commit_batch(self) -> None:
-        waiting = min(len(self._queue), MOST_TOGETHER)
-        batch = [self._queue.popleft() for _ in range(waiting)]
+        """Run the first actions of the queue in one transaction; note each outcome."""
+        size = min(len(self._queue), MOST_TOGETHER)
+        batch = [self._queue.popleft() for _ in range(size)]
         try:
             with plain_errors(self.name):
                 connection = self._connect()
                 with _transaction(connection, self.guard, write=True):
                     if len(batch) == 1:
-                        # What goes wrong undoes the transaction, which is its own.
+                        # Without a savepoint: a failure undoes the whole transaction,
+                        # in which nothing else happens.
                         batch[0].result = batch[0].action(connection)
                     else:
                         for queued in batch:
@@ -204,7 +229,8 @@ class GroupCommit:
             for queued in batch:
                 queued.problem = problem
         except BaseException:
-            # Whether the commit was reached is not known; asking again finds out.
+            # An interrupt, such as Ctrl-C. Whether the commit was reached is not known;
+            # asking again with the same request finds out.
             for queued in batch:
                 queued.problem = LedgerError(
                     f"{self.name} was interrupted; ask again with the same request"
@@ -215,6 +241,7 @@ class GroupCommit:
                 queued.done = True
 
     def _run_one(self, connection: sqlite3.Connection, queued: _Waiting) -> None:
+        """Run one action of several; a failure undoes this action alone."""
         connection.execute("SAVEPOINT one")
         try:
             with plain_errors(self.name):

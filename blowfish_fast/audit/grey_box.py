@@ -1,10 +1,19 @@
 """Grey-box audit: the noise that was declared, against what neighbours really change.
 
-Computes from the definition how much each edge moves each measured row. Discrete
-Laplace noise of scale b on a row that an edge moves by d costs exactly d / b, so the
-sum over rows is an exact price, found without the formulas by which the mechanism
-calibrated itself. Random backgrounds show a sensitivity that hides behind other
-records.
+A measurement declares its rows (what is counted) and the scale of the noise on each. A
+mechanism chose the scales by a formula for its sensitivity. The audit trusts no such
+formula: it moves one record along each edge of the policy, sees by how much each row
+really changes, and adds up what that costs. Discrete Laplace noise of scale b on a row
+that changes by d costs exactly d / b:
+
+    running totals of 3 cells, noise of scale 2; one record moves from cell 0 to cell 2
+
+    rows before    1  1  1
+    rows after     0  0  1        d = 1, 1, 0        price 1/2 + 1/2 = 1
+
+In rho a row costs d^2 times its rate instead. The largest price of all edges must not
+exceed what was charged. Random backgrounds are tried too: they show a sensitivity that
+depends on the other records.
 """
 
 from __future__ import annotations
@@ -36,36 +45,35 @@ from .neighbours import Pair, all_edges, joint_moves, pairs_at_random, steps_alo
 from .witness import Draw, Note, WatchedRandomness
 
 MOST_PRICED = 4096
-"""Sets of moves that are priced together."""
-
+"""The most sets of moves that `price_together` tries."""
 
 ROUNDING = 1e-9
-"""What adding up logarithms can err by."""
+"""By how much, relatively, a sum of logarithms can be rounded up."""
 
 
 class Price(NamedTuple):
-    """What the worst edge, or random pair, costs, against what was charged.
+    """What the worst edge, or the worst random pair, costs beside what was charged.
 
     Attributes
     ----------
     subject : str
-        What was priced.
+        What was priced, for reports.
     charged : Fraction
-        What was charged.
+        What the release was charged for it, in epsilon or in rho.
     worst : Fraction or float
-        What the worst one costs.
+        What the worst edge or pair costs; infinite where an edge moves a row that
+        carries no noise.
     edge : tuple[int, int] or None
-        The worst edge.
+        The worst edge, if edges were priced.
     pairs : int, default 0
         How many random pairs were priced.
     where : Pair, optional
-        The worst random pair.
+        The worst random pair, if pairs were priced.
     """
 
     subject: str
     charged: Fraction
     worst: Fraction | float
-    """Infinite where an edge moves a row that no draw covers."""
     edge: tuple[int, int] | None
     pairs: int = 0
     where: Pair | None = None
@@ -86,11 +94,11 @@ def audit_measurements(
     Parameters
     ----------
     mechanism : Mechanism
-        The mechanism.
+        The mechanism, with its budget.
     data : Histogram or array-like
-        The counts.
+        The counts that the run measures.
     seed : int, default 0
-        Where chance begins.
+        The seed of the run.
 
     Returns
     -------
@@ -136,13 +144,13 @@ def price_edges(
     Parameters
     ----------
     name : str
-        The name of the mechanism.
+        The name of the mechanism, for reports.
     measurement : Measurement
-        What was measured.
+        A measurement of a run.
     charged : Budget
-        What was charged.
+        What the run was charged for it.
     policy : Policy
-        What is secret.
+        The policy whose edges are priced.
 
     Returns
     -------
@@ -151,27 +159,26 @@ def price_edges(
     """
     prices = RowPrices(measurement)
     worst: Fraction | float = Fraction(0)
-    where = None
+    worst_edge = None
     for edge in all_edges(policy):
         start, end = map(prices.rows, edge)
-        # Under constraints one move brings others with it.
+        # Under constraints one move brings others with it, `group_size` in all. An edge
+        # that stands for several steps may cost as many times what one step may.
         times = policy.group_size / steps_along(policy, edge)
         cost = times**charged.power * prices.price(start - end)
         if cost > worst:
-            worst, where = cost, edge
+            worst, worst_edge = cost, edge
     subject = f"{name}: {measurement.strategy.kind}"
-    return Price(subject, charged.amount, worst, where)
+    return Price(subject, charged.amount, worst, worst_edge)
 
 
 def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
     """Return the exact price of moving one record.
 
-    A row published exactly that the edge moves raises: no epsilon covers it.
-
     Parameters
     ----------
     measurement : Measurement
-        What was measured.
+        A measurement of a release.
     start : int
         The cell that it leaves; -1 is "absent".
     end : int
@@ -185,15 +192,15 @@ def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
     Raises
     ------
     AssertionError
-        If no price covers it.
+        If the move changes a row that was published without noise: no price covers it.
 
     Examples
     --------
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(4)
     >>> mechanism, data = bf.Ordered.example(line, bf.policies.Line(line), Fraction(1))
-    >>> kept = mechanism.release(data, rng=1).measurements[0]
-    >>> [str(edge_cost(kept, 0, other)) for other in (1, 2, 3)]
+    >>> totals = mechanism.release(data, rng=1).measurements[0]
+    >>> [str(edge_cost(totals, 0, other)) for other in (1, 2, 3)]
     ['1', '2', '3']
     """
     prices = RowPrices(measurement)
@@ -207,16 +214,26 @@ def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
 
 
 class RowPrices:
-    """What a change of the rows of a measurement costs at the scales declared.
+    """What a change of the rows of a measurement costs at the declared scales.
 
-    The price is that of the cheapest shift of the draws that explains the change.
+    Neighbours are told apart only if the noise would have to be drawn differently for
+    the same published rows: the price of a change is that of shifting the draws until
+    they make up for it. Mostly each row has a draw of its own, and the shift is the
+    change itself. Some strategies add one draw to several rows.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        The rows, with the scale of each draw.
     """
 
     def __init__(self, measurement: Measurement) -> None:
         self.measurement = measurement
+        # Python's integers: products with squared moves may exceed 64 bits.
         self.rates = measurement.scales.rates.astype(object)
         first = self.draws_to_rows(1)
         self.own_draws = first.shape[1] == self.rates.size and abs(first).sum() <= 1
+        """Whether each row carries a draw of its own."""
         self._rows: dict[int, IntArray] = {}
 
     def rows(self, cell: int) -> IntArray:
@@ -232,24 +249,40 @@ class RowPrices:
         return self._rows[cell]
 
     def rows_of(self, counts: IntArray) -> IntArray:
-        """Return the rows of counts of all cells, before anything is added."""
+        """Return the rows of counts of all cells, without noise."""
         strategy, buckets = self.measurement.strategy, self.measurement.buckets
         if isinstance(strategy, TableStrategy | MergedTables):
             return strategy.tables_of(counts)
         return strategy.rows(buckets.sum(counts))
 
     def draws_to_rows(self, most: int | None = None) -> IntArray:
-        """Return what each draw, or the first so many, adds to published rows."""
+        """Return what a draw of 1 adds to the published rows, for each draw.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many draws are looked at, from the first one; all of them by default.
+
+        Returns
+        -------
+        ndarray of int64, shape (draws, rows)
+            A line for each draw.
+        """
         strategy, scales = self.measurement.strategy, self.measurement.scales
         rows = strategy.rows(np.zeros(self.measurement.buckets.count, np.int64))
-        none = np.zeros(scales.rates.size, dtype=np.int64)
-        base = strategy.published(rows, none, scales)
-        units = np.eye(min(none.size, most or none.size), none.size, dtype=np.int64)
+        no_noise = np.zeros(scales.rates.size, dtype=np.int64)
+        base = strategy.published(rows, no_noise, scales)
+        draws = no_noise.size
+        units = np.eye(min(draws, most or draws), draws, dtype=np.int64)
         shifts = [strategy.published(rows, unit, scales) - base for unit in units]
         return np.array(shifts, dtype=np.int64).reshape(len(units), base.size)
 
     def price(self, change: IntArray) -> Fraction | float:
-        """Return the price of a change of rows; infinite where no draw pays for it."""
+        """Return the price of a change of rows; infinite where no draw makes up for it.
+
+        Where draws are shared by rows, only changes that one draw makes up for are
+        priced, and all others count as infinite.
+        """
         scales = self.measurement.scales
         if self.own_draws:
             if change[scales.exact].any():
@@ -258,30 +291,32 @@ class RowPrices:
             return Fraction(int((moves * self.rates).sum()), scales.unit)
         if not change.any():
             return Fraction(0)
-        spread = self._spread
-        equal = (spread == change).all(axis=1) | (spread == -change).all(axis=1)
-        paid = scales.rates[equal & scales.measured]
-        return Fraction(int(paid.min()), scales.unit) if paid.size else math.inf
+        shifts = self._all_shifts
+        fits = (shifts == change).all(axis=1) | (shifts == -change).all(axis=1)
+        rates = scales.rates[fits & scales.measured]
+        return Fraction(int(rates.min()), scales.unit) if rates.size else math.inf
 
     @cached_property
-    def _spread(self) -> IntArray:
+    def _all_shifts(self) -> IntArray:
         return self.draws_to_rows()
 
 
 def price_together(measurement: Measurement, policy: Policy) -> Fraction | float:
-    """Return the largest exact price of a set of moves.
+    """Return the largest exact price of a set of moves that neighbours may differ by.
 
     Parameters
     ----------
     measurement : Measurement
-        What was measured.
+        A measurement of a release.
     policy : Policy
-        What is secret.
+        A policy under which several records may move together: all of a person, or
+        those that known counts tie to each other.
 
     Returns
     -------
     Fraction or float
-        The price; 0 where draws share rows.
+        The price, per step along the policy. 0 where draws are shared by rows, since a
+        sum of changes has no price then.
     """
     prices = RowPrices(measurement)
     if not prices.own_draws:
@@ -289,12 +324,14 @@ def price_together(measurement: Measurement, policy: Policy) -> Fraction | float
     worst: Fraction | float = Fraction(0)
     for moves in itertools.islice(joint_moves(policy), MOST_PRICED):
         changes = [prices.rows(end) - prices.rows(start) for start, end in moves]
-        far = steps_along(policy, itertools.chain(*moves)) ** measurement.scales.power
-        worst = max(worst, prices.price(np.sum(changes, axis=0)) / far)
+        steps = steps_along(policy, itertools.chain(*moves))
+        cost = prices.price(np.sum(changes, axis=0))
+        worst = max(worst, cost / steps**measurement.scales.power)
     return worst
 
 
 Cost = Callable[[Pair], float]
+"""What it costs to tell the two sides of a pair apart."""
 
 
 def observe_measurement(
@@ -304,20 +341,20 @@ def observe_measurement(
     pairs: int,
     generator: np.random.Generator,
 ) -> Price:
-    """Price what random neighbours change in the rows measured.
+    """Price what random neighbours change in the rows of a measurement.
 
     Parameters
     ----------
     measurement : Measurement
-        What was measured.
+        A measurement of a release.
     policy : Policy
-        What is secret.
+        The policy that says which databases are neighbours.
     charged : Fraction
-        What was charged.
+        What the release was charged for the measurement.
     pairs : int
-        How many pairs are tried.
+        How many pairs of neighbours are tried.
     generator : numpy.random.Generator
-        Draws them.
+        Draws the pairs.
 
     Returns
     -------
@@ -341,25 +378,29 @@ def observe_choice(
     pairs: int,
     generator: np.random.Generator,
 ) -> Price | None:
-    """Price what random neighbours change in a choice.
+    """Price what random neighbours change in a private choice.
+
+    How a choice is priced depends on what it is drawn by: noise on cells or on costs,
+    a walk whose every step has a known probability, or trees that are all listed.
 
     Parameters
     ----------
     selector : Selector
-        What chooses.
+        A partition or another private choice.
     policy : Policy
-        What is secret.
+        The policy that says which databases are neighbours.
     charged : Fraction
-        What was charged.
+        The epsilon of the choice.
     pairs : int
-        How many pairs are tried.
+        How many pairs of neighbours are tried.
     generator : numpy.random.Generator
-        Draws them.
+        Draws the pairs.
 
     Returns
     -------
     Price or None
-        The price of the worst pair; None if nothing is declared.
+        The price of the worst pair. None if there is nothing to choose, or if the
+        selector is of a kind whose law nobody can compute here.
     """
     drawn = pairs_at_random(policy, pairs, generator)
     if policy.domain.size == 1 or not drawn:
@@ -369,8 +410,10 @@ def observe_choice(
     if type(selector) in CANDIDATES or on_cells is not None:
         cost = _cell_price(on_cells) if on_cells is not None else _cheapest_price(case)
         worst = _largest(cost, drawn, charged)
-        wrong = _draws_otherwise(case, drawn[0])
-        return worst._replace(worst=math.inf) if wrong else worst
+        # The price is that of the declared noise. A run that draws other noise than
+        # that has no price.
+        is_undeclared = _draws_otherwise(case, drawn[0])
+        return worst._replace(worst=math.inf) if is_undeclared else worst
 
     if isinstance(selector, Descent):
         return _price_of_trees(case, drawn)
@@ -386,20 +429,24 @@ def observe_choice(
 
 
 def _largest(cost: Cost, pairs: list[Pair], charged: Fraction) -> Price:
-    worst, where = 0.0, None
+    worst, worst_pair = 0.0, None
     for pair in pairs:
         price = cost(pair)
         if price > worst:
-            worst, where = price, pair
-    return Price("random pairs", charged, worst, None, len(pairs), where)
+            worst, worst_pair = price, pair
+    return Price("random pairs", charged, worst, None, len(pairs), worst_pair)
 
 
 REPEATED = 10
-"""Runs of a descent that its twin repeats, for every hundredth pair and the first."""
+"""How many runs of a descent are repeated by its twin, for every hundredth pair."""
 
 
 def _price_of_trees(case: Case, pairs: list[Pair]) -> Price | None:
-    """Price pairs by the exact law of all trees, which real runs must agree with."""
+    """Price pairs by the exact probability of every tree that a descent can draw.
+
+    The probabilities are those of a slow twin. Real runs are repeated by the twin with
+    the noise that they drew, and must come out alike.
+    """
     if case.law(pairs[0].sides[0]) is None:
         return None
 
@@ -411,25 +458,27 @@ def _price_of_trees(case: Case, pairs: list[Pair]) -> Price | None:
 
     worst = _largest(cost, pairs, case.epsilon)
     repeated = (case.descent(pair.sides[0]) for pair in pairs[::100])
-    wrong = any(twin.differs(REPEATED) for twin in repeated)
-    return worst._replace(worst=math.inf) if wrong else worst
+    differs = any(twin.differs(REPEATED) for twin in repeated)
+    return worst._replace(worst=math.inf) if differs else worst
 
 
 def _cheapest_price(case: Case) -> Cost:
-    """Return the price of a pair for the cheapest of noisy costs.
+    """Return what a pair costs where the candidate of the least noisy cost is chosen.
 
-    A candidate wins if its noise exceeds a threshold, which moves by the change of its
-    own cost less that of the best competitor. A move is a removal and an addition.
+    A candidate wins if its noise passes a threshold, which the noise of the others
+    sets. Between neighbours that threshold moves by the change of the candidate's own
+    cost less the change of another's: at most by the largest difference of two changes.
+    A move is priced as a removal and an addition.
     """
     offer = CANDIDATES[type(case.selector)]
 
     def step(first: IntArray, second: IntArray) -> float:
         _, before, scales = offer(case, first)
         change = offer(case, second).costs - before
-        apart = np.maximum(change - change.min(), change.max() - change)
+        moved = np.maximum(change - change.min(), change.max() - change)
         return max(
-            float(Fraction(far) / scale)
-            for far, scale in zip(apart.tolist(), scales, strict=True)
+            float(Fraction(distance) / scale)
+            for distance, scale in zip(moved.tolist(), scales, strict=True)
         )
 
     def cost(pair: Pair) -> float:
@@ -444,6 +493,11 @@ def _cheapest_price(case: Case) -> Cost:
 
 
 def _cell_price(noise: CellNoise) -> Cost:
+    """Return what a pair costs where a choice reads noisy counts alone.
+
+    With `edges` the noise lies on edges of the policy: a move along one of them costs
+    one rate, and no other move has a price.
+    """
     scales, edges = noise
     rate = int(scales.rates[0]) / scales.unit
     joined = None if edges is None else {frozenset(edge) for edge in edges.tolist()}

@@ -538,20 +538,23 @@ class ChosenTablesRelease(TablesRelease):
             return ", and how far it is off is not known"
         return f". {self.certificate(sure)}"
 
-    def lines_of(self, table: tuple[Any, ...], kinds: Kinds, sure: float) -> Table:
+    def lines_of(
+        self, table: tuple[Any, ...], kinds: Kinds, confidence: float
+    ) -> Table:
         """Return a line per cell of a table of the model, with intervals if measured.
 
-        Cells are those of the domain, which merged cells cut, so that intervals hold
-        the noise alone where cells were merged.
+        The lines are cells of the domain. Where several of them were measured as one
+        merged cell, their intervals hold the noise alone.
 
         Parameters
         ----------
         table : tuple[object, ...]
             The attributes.
         kinds : Kinds
-            Columns of fits: their names, and whether they are whole numbers.
-        sure : float
-            How surely the intervals hold.
+            Columns of fitted counts beside the estimates, by name: whether they are
+            whole numbers.
+        confidence : float
+            The probability with which each interval holds.
 
         Returns
         -------
@@ -559,7 +562,7 @@ class ChosenTablesRelease(TablesRelease):
             The lines.
         """
         shown = self.fitted(*table)
-        columns = dict(shown.to_table(sure))
+        columns = dict(shown.to_table(confidence))
         if "whole" in kinds:
             columns["whole"] = self.fitted(*table, whole=True).estimate.reshape(-1)
         return Table(columns, experiment=not self.private)

@@ -1,4 +1,18 @@
-"""What `Contingency` publishes: tables made of residuals, so that they agree."""
+"""What `Contingency` publishes: tables that agree with each other.
+
+Several measured tables say something about the same numbers, each with noise of its
+own: sex x age and age x region both hold the counts by age. To agree, tables are made
+of *residuals*. The residual of a set of attributes is what their table says beyond the
+tables of fewer of them:
+
+    measured          residuals                          published
+    sex  3 5          none   8        all records        sex  3 5   =  8/2 + (-1 1)
+                      sex   -1 1      beyond an even split
+
+Every residual is estimated once, by least squares over all measured tables that hold
+it, and every published table is a sum of residuals. So a table summed over an attribute
+is exactly the table without it (``docs/proofs/contingency.md``).
+"""
 
 from __future__ import annotations
 
@@ -57,7 +71,7 @@ MEMBER = "tables.json"
 EXPORTED = re.compile(r"[0-9]{3,}_[A-Za-z0-9_-]*\.csv")
 """Names that `save_tables` gives."""
 Kinds = dict[str, bool]
-"""Columns beside the estimates, and whether their counts are whole."""
+"""Columns of fitted counts beside the estimates, by name: whether they are whole."""
 
 
 class TablesRelease(Truthful, Release):
@@ -81,7 +95,8 @@ class TablesRelease(Truthful, Release):
     version : str
         The version of the package that made it.
     identity : str, default ''
-        Drawn with secure noise: the same noise has the same one.
+        A random name of the draw. A copy of a release has the same one, so that the
+        same noise is never averaged with itself.
 
     Examples
     --------
@@ -143,7 +158,7 @@ class TablesRelease(Truthful, Release):
 
     @cached_property
     def _fit(self) -> ResidualFit:
-        """Least squares over all that was measured, residuals of what was asked."""
+        """Estimates of the residuals of every asked table, from all measured ones."""
         (measurement,) = self.measurements
         strategy = measurement.strategy
         assert isinstance(strategy, TableStrategy)
@@ -153,12 +168,14 @@ class TablesRelease(Truthful, Release):
 
     @cached_property
     def _gaussian_draws(self) -> int:
+        """How many numbers carry Gaussian noise; 0 where the noise is Laplace."""
         scales = self.measurements[0].scales
         return int(np.count_nonzero(scales.measured)) if scales.power == 2 else 0
 
     def _axes(self, names: tuple[Any, ...]) -> AxisSet:
-        several = len(names) == 1 and not isinstance(names[0], str)
-        return tuple(sorted(self.domain.axes(names[0] if several else names)))
+        """Read ``table("age", "sex")`` and ``table(("age", "sex"))`` alike."""
+        is_one_list = len(names) == 1 and not isinstance(names[0], str)
+        return tuple(sorted(self.domain.axes(names[0] if is_one_list else names)))
 
     @property
     def measured(self) -> Table:
@@ -189,14 +206,17 @@ class TablesRelease(Truthful, Release):
     def _release_of(
         self, axes: AxisSet, fitted: FloatArray | None = None
     ) -> HistogramRelease:
-        self._refuse_apart(axes)
+        """Return a table as a release: linear estimates, or fitted ones beside them."""
+        self._refuse_unmeasured(axes)
         linear = self._linear_table(axes)
         noise = TableNoise.of(self._fit.measured, axes, self._gaussian_draws)
-        none = np.zeros(0, dtype=np.int64)
         domain = Domain._of(self.domain.attributes[axis] for axis in axes)
+        # The table was not measured itself: its noise follows from the residuals, so
+        # there are no noisy rows of its own, and no scales.
+        no_rows = np.zeros(0, dtype=np.int64)
         measurement = Measurement(
-            noise.with_noise(Scales(none, 1, none.astype(np.bool_))),
-            none,
+            noise.with_noise(Scales(no_rows, 1, no_rows.astype(np.bool_))),
+            no_rows,
             Buckets.single_cells(domain.size),
         )
         return HistogramRelease(
@@ -212,8 +232,8 @@ class TablesRelease(Truthful, Release):
             identity=self.identity,
         )
 
-    def _refuse_apart(self, axes: AxisSet) -> None:
-        """Refuse a table that no measured one holds, by the names of its attributes."""
+    def _refuse_unmeasured(self, axes: AxisSet) -> None:
+        """Refuse a table that no measured table holds; the error names it."""
         if self._fit.information(axes) > 0:
             return
         raise IntervalError(
@@ -227,10 +247,12 @@ class TablesRelease(Truthful, Release):
         )
 
     def _linear_table(self, axes: AxisSet) -> FloatArray:
+        """Return the unbiased counts of a table; whole where they are public."""
         estimate = self._fit.table(axes)
+        # Information is one over the variance: infinite where nothing is noisy.
         if math.isinf(self._fit.information(axes)):
-            none = np.zeros(estimate.shape)
-            return without_rounding(estimate, none, estimate)
+            no_noise = np.zeros(estimate.shape)
+            return without_rounding(estimate, no_noise, estimate)
         return estimate
 
     def fitted(self, *names: Any, whole: bool = False) -> HistogramRelease:
@@ -242,8 +264,8 @@ class TablesRelease(Truthful, Release):
             The attributes of the table.
         whole : bool, default False
             Whether the counts are those of one set of synthetic records, so that all
-            tables agree exactly. What was measured decides them: a file gives the same
-            ones again.
+            tables agree exactly. The measurement decides these records, so a release
+            that was saved and loaded has the same ones.
 
         Returns
         -------
@@ -268,6 +290,7 @@ class TablesRelease(Truthful, Release):
         )
 
     def _deviation(self, axes: AxisSet) -> float:
+        """Return the standard deviation of the noise in one cell of a table."""
         return math.sqrt(TableNoise.of(self._fit.measured, axes).cell_variance())
 
     def sample(
@@ -296,6 +319,7 @@ class TablesRelease(Truthful, Release):
 
     @cached_property
     def _whole_cells(self) -> AnyArray:
+        """The cells of the records that tables of whole counts are made of."""
         return self._fitted.cells(None, coins_of(self.measurements[0].noisy))
 
     def misplaced(self, records: Any) -> Table:
@@ -339,44 +363,47 @@ class TablesRelease(Truthful, Release):
         path : str or os.PathLike[str]
             Where to; a name that ends with ``.xlsx`` is a workbook.
         fitted : bool, default False
-            Whether counts without negatives stand beside the linear estimates.
+            Whether a column holds the fitted counts, none of them negative, beside the
+            linear estimates.
         whole : bool, default False
-            Whether whole numbers that agree to the last record do; the contents then
-            say which share of the records they put elsewhere than the fitted ones.
+            Whether a column holds the counts of one set of synthetic records. The list
+            of contents then says which share of the records these counts put into
+            another cell than the fitted counts do.
         confidence : float, default 0.95
-            How surely the intervals hold.
+            The probability with which each interval holds.
         overwrite : bool, default False
-            Whether a workbook, or the files of a former export, and no others are
-            replaced.
+            Whether a workbook, or a folder that an earlier export wrote, is replaced.
+            Other files are never replaced.
 
         Raises
         ------
         InputError
             If something is there that must not be replaced.
         """
-        target, sure = Path(path), as_confidence(confidence)
-        book = target.suffix.lower() == ".xlsx"
-        refuse_former(target, "table", folder=not book, overwrite=overwrite)
+        target, confidence = Path(path), as_confidence(confidence)
+        is_workbook = target.suffix.lower() == ".xlsx"
+        refuse_former(target, "table", folder=not is_workbook, overwrite=overwrite)
         kinds = {"fitted": False} if fitted else {}
         kinds |= {"whole": True} if whole else {}
-        names = [_title(at, item) for at, item in enumerate(self.asked, 1)]
-        if book:
-            names = ["contents", *(item[:LONGEST_TITLE] for item in names)]
-            sheets = _contents(self, kinds, "sheet", names[1:], sure)
-            paired = dict(zip(names, sheets, strict=True))
-            write_workbook(target, paired, about=self._promise(sure, kinds))
+        titles = [_title(number, table) for number, table in enumerate(self.asked, 1)]
+        if is_workbook:
+            names = ["contents", *(title[:LONGEST_TITLE] for title in titles)]
+            sheets = _contents(self, kinds, "sheet", names[1:], confidence)
+            named_sheets = dict(zip(names, sheets, strict=True))
+            about = self._promise(confidence, kinds)
+            write_workbook(target, named_sheets, about=about)
             return
         target.mkdir(parents=True, exist_ok=True)
-        for item in former_files(target):
-            item.unlink(missing_ok=True)
-        promise = self._promise(sure, kinds) + "\n"
+        for file in former_files(target):
+            file.unlink(missing_ok=True)
+        promise = self._promise(confidence, kinds) + "\n"
         (target / "promise.txt").write_text(promise, encoding="utf-8")
-        names = ["contents.csv", *(f"{item}.csv" for item in names)]
-        tables = _contents(self, kinds, "file", names[1:], sure)
+        names = ["contents.csv", *(f"{title}.csv" for title in titles)]
+        tables = _contents(self, kinds, "file", names[1:], confidence)
         for name, table in zip(names, tables, strict=True):
             write_csv(table, target / name)
 
-    def _promise(self, sure: float, kinds: Kinds) -> str:
+    def _promise(self, confidence: float, kinds: Kinds) -> str:
         """Say what is promised of all tables, and what the columns there are hold."""
         fits = ""
         if "fitted" in kinds:
@@ -396,10 +423,12 @@ class TablesRelease(Truthful, Release):
             "shown as 0, so that they add up to more than the tables that "
             "they are parts of. Low and high hold "
             f"the true count{self.guarantee.counted_records()} with a probability of "
-            f"at least {100 * sure:g} %.{fits}"
+            f"at least {100 * confidence:g} %.{fits}"
         )
 
-    def lines_of(self, table: tuple[Any, ...], kinds: Kinds, sure: float) -> Table:
+    def lines_of(
+        self, table: tuple[Any, ...], kinds: Kinds, confidence: float
+    ) -> Table:
         """Return a line per cell of a table.
 
         Parameters
@@ -407,16 +436,17 @@ class TablesRelease(Truthful, Release):
         table : tuple[object, ...]
             The attributes.
         kinds : Kinds
-            Columns of fits: their names, and whether they are whole numbers.
-        sure : float
-            How surely the intervals hold.
+            Columns of fitted counts beside the estimates, by name: whether they are
+            whole numbers.
+        confidence : float
+            The probability with which each interval holds.
 
         Returns
         -------
         Table
             The lines.
         """
-        lines = self.table(*table).to_table(sure)
+        lines = self.table(*table).to_table(confidence)
         columns = dict(lines)
         for name, whole in kinds.items():
             columns[name] = self.fitted(*table, whole=whole).estimate.reshape(-1)
@@ -444,9 +474,9 @@ class TablesRelease(Truthful, Release):
         workload : Workload
             Tables, or queries over the attributes of one table.
         confidence : float, default 0.95
-            How surely each interval holds, over the noise.
+            The probability with which each interval holds, over the noise.
         of : {"truth", "noise"}, optional
-            What they have to hold; the truth by default.
+            What the intervals have to hold; the truth by default.
         together : bool, default False
             Whether all intervals hold at once.
 
@@ -456,17 +486,16 @@ class TablesRelease(Truthful, Release):
             The lower and the upper end of each.
         """
         if isinstance(workload, Tables):
-            asked = as_confidence(confidence)
+            for_each = as_confidence(confidence)
             if together:
                 # Chances of a miss add up over all cells; rounded to the safe side.
-                asked = math.nextafter(1.0 - (1.0 - asked) / workload.queries, 1.0)
+                miss = (1.0 - for_each) / workload.queries
+                for_each = math.nextafter(1.0 - miss, 1.0)
             parts = map(self._release_of, self._asked_of(workload))
             return np.concatenate(
                 [
-                    table_release.intervals(
-                        Identity(table_release.domain), asked, of=of
-                    )
-                    for table_release in parts
+                    part.intervals(Identity(part.domain), for_each, of=of)
+                    for part in parts
                 ]
             )
         return self._over(workload).intervals(
@@ -488,9 +517,14 @@ class TablesRelease(Truthful, Release):
         return self._over(workload).standard_errors(workload)
 
     def _over(self, workload: Workload) -> HistogramRelease:
+        """Return the table of the attributes that a workload is stated over."""
         return self._release_of(places_of(workload, self.domain))
 
     def _asked_of(self, workload: Tables) -> list[AxisSet]:
+        """Return the attributes of its tables, numbered as in this domain.
+
+        A workload may be stated over some attributes only, in an order of its own.
+        """
         places = places_of(workload, self.domain)
         return [tuple(places[axis] for axis in axes) for axes in workload.tables]
 
@@ -570,6 +604,7 @@ class TablesRelease(Truthful, Release):
 
 def rebuild_planned(content: dict[str, Any]) -> tuple[Any, ...]:
     """Return the arguments of a release from the plain data of its file."""
+    # Only files of `ChosenTablesRelease` state a kind.
     if "kind" in content:
         raise ReleaseFileError(
             "the data chose the tables of this file. Read it with "
@@ -601,7 +636,11 @@ def rebuild_planned(content: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _contents(
-    release: TablesRelease, kinds: Kinds, heading: str, names: list[str], sure: float
+    release: TablesRelease,
+    kinds: Kinds,
+    heading: str,
+    names: list[str],
+    confidence: float,
 ) -> Iterator[Table]:
     """Yield the list of all tables, with their names, and then each of them."""
     columns = dict(release.accuracy())
@@ -610,7 +649,7 @@ def _contents(
         columns["whole_misplaced"] = np.array(shares)
     yield Table({**columns, heading: as_array(tuple(names))})
     for table in release.asked:
-        yield release.lines_of(table, kinds, sure)
+        yield release.lines_of(table, kinds, confidence)
 
 
 def refuse_former(path: Path, kind: str, *, folder: bool, overwrite: bool) -> None:
@@ -619,11 +658,11 @@ def refuse_former(path: Path, kind: str, *, folder: bool, overwrite: bool) -> No
     Parameters
     ----------
     path : Path
-        Where to.
+        The file or folder that will be written.
     kind : str
-        What is written, for the message.
+        What it will hold, for the message: "table", for instance.
     folder : bool
-        Whether it is a folder.
+        Whether a folder will be written rather than a file.
     overwrite : bool
         Whether a former export may be replaced.
 
@@ -643,10 +682,11 @@ def refuse_former(path: Path, kind: str, *, folder: bool, overwrite: bool) -> No
 
 def former_files(folder: Path) -> list[Path]:
     """Return what a former export wrote into a folder; refuse a folder of others."""
-    listed, held = folder / "contents.csv", {path.name for path in folder.iterdir()}
-    text = listed.read_text("utf-8", "replace") if listed.is_file() else ""
+    contents, held = folder / "contents.csv", {path.name for path in folder.iterdir()}
+    text = contents.read_text("utf-8", "replace") if contents.is_file() else ""
     names = [row.get("file") or "" for row in csv.DictReader(text.splitlines())]
-    # A list by somebody else may name anything: only names that exports give count.
+    # Somebody else's contents.csv may name any file. Only files whose names are those
+    # of an export are ever removed, and only if contents.csv lists exactly these.
     tables = {name for name in (*held, *names) if EXPORTED.fullmatch(name)}
     if held and not (names and tables == set(names) and "promise.txt" in held):
         raise InputError(
@@ -659,5 +699,6 @@ def former_files(folder: Path) -> list[Path]:
 
 
 def _title(number: int, table: tuple[Any, ...]) -> str:
+    """Return the name of a table's file or sheet, such as ``001_age_sex``."""
     names = "_".join(re.sub(r"[^A-Za-z0-9-]+", "-", str(name)) for name in table)
     return f"{number:03d}_{names}"[:100]

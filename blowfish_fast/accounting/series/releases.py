@@ -1,13 +1,24 @@
 """Releases of one epoch after the other, and everything that they say together.
 
-A record arrives in one epoch and stays there, so releases of epochs compose in
-parallel: the dearest epoch is paid, once. With ``totals`` a record counts in later
-releases too, by its age (`Weights`), or in a block of epochs (`EpochBlocks`). Running
-totals, windows and single epochs are then read off the stored releases for free.
+A record arrives in one epoch, a week for instance, and stays there. So releases of
+different epochs are about different records, and all of them together cost what the
+dearest costs. That one price is charged, once.
 
-This fails for dates that may be corrected, for records that are dated anew, and for a
-person who is in several epochs unless that is stated; all are refused or priced
-(``docs/proofs/series.md``).
+A release of an epoch is called a *row*. There are three schemes, by what a row counts:
+
+    arrivals of                  W45   W46   W47
+    single epochs    row W47                 x         each epoch by itself
+    weights          row W47     c2 x  c1 x  c0 x      records count by their age
+    blocks of 2      row W46           x               each epoch by itself, and
+                     sum W46     x  +  x               each block of epochs once more
+
+With weights (`Weights`) or blocks (`EpochBlocks`), ``totals=`` of a series, a record is
+counted in several rows, and the price says how often. Running totals, windows and
+single epochs are then read off the stored rows for free.
+
+All this rests on arrivals that never change. Dates that may be corrected, and records
+that are dated anew, are refused; a person who may be in several epochs has to be stated
+and is priced (``docs/proofs/series.md``).
 """
 
 from __future__ import annotations
@@ -65,7 +76,7 @@ from .weights import BANDS, DEFAULT_EXPONENT, Weights
 
 Level = Literal["event", "person-epoch", "person"]
 
-UNPLANNED = ("kmeans", "contingency", "chosen_tables", "certifier")
+WITHOUT_TOTALS = ("kmeans", "contingency", "chosen_tables", "certifier")
 """Mechanisms whose releases are no histograms, and cannot be added up cell by cell."""
 
 
@@ -92,7 +103,18 @@ class ArrivalSource(ABC):
 
     @abstractmethod
     def count_weighed(self, terms: RowTerms) -> Histogram:
-        """Count the records of a row by these terms, over the mechanism's cells."""
+        """Count the records of a row, over the mechanism's cells.
+
+        Parameters
+        ----------
+        terms : RowTerms
+            What each record counts, and which records of a person do.
+
+        Returns
+        -------
+        Histogram
+            The weighed counts.
+        """
 
 
 class Series(SeriesReadings):
@@ -293,7 +315,7 @@ class Series(SeriesReadings):
 
     @property
     def name(self) -> str:
-        """What charges of the series are filed under; other weights are another one."""
+        """What charges of the series are filed under; it tells other weights apart."""
         parts = [self.column, self.every]
         if isinstance(self.scheme, EpochBlocks):
             parts.append(f"blocks-{self.scheme.size}")
@@ -312,12 +334,16 @@ class Series(SeriesReadings):
 
     @property
     def _adds_up(self) -> bool:
-        """Whether every epoch is charged by itself: persons without a bound."""
+        """Whether every epoch is charged by itself: persons in any number of epochs."""
         return self.level == "person" and self.epochs_at_most is None
 
     @property
     def _times(self) -> int:
-        """What one unit of price in every release costs in all: Lemmas SW1 and SW5."""
+        """What one unit of price in every row costs in all: Lemmas SW1 and SW5.
+
+        A record counts in several rows if it is weighed by age, and a person in several
+        epochs. Each row is drawn at the stated price divided by this number.
+        """
         if isinstance(self.scheme, EpochBlocks):
             return 1
         power = self.ledger.currency.power
@@ -403,7 +429,32 @@ class Series(SeriesReadings):
         request: str | None,
         rng: RandomLike | None,
     ) -> Release:
-        """Count by age, charge the full price, draw at what one unit may cost."""
+        """Count the records of a row by age, charge its price, and draw it.
+
+        Parameters
+        ----------
+        when : Epoch
+            The epoch of the row.
+        mechanism : Mechanism
+            At the price that is charged.
+        data : table, ibis table, array or list of arrays
+            As for `release`.
+        first : int
+            The number of the first epoch of the series.
+        weights : Weights
+            What a record counts, by the age of its arrival.
+        name : str
+            What the charge is filed under: the series, or its sums of blocks.
+        request : str, optional
+            The name of a further question about the epoch.
+        rng : int or numpy Generator, optional
+            A seed, for experiments.
+
+        Returns
+        -------
+        Release
+            The row.
+        """
         noted: dict[str, Any] = {
             "name": name,
             "epoch": when.name,
@@ -435,7 +486,11 @@ class Series(SeriesReadings):
         weights: Weights,
         name: str,
     ) -> RequestPart:
-        """Return what is drawn for a row: counts by age, at what one unit may cost."""
+        """Return what is drawn for a row: weighed counts, and the mechanism's share.
+
+        The mechanism is charged at its full price and drawn at that price over
+        `_times`, so that all rows together cost what is charged.
+        """
         times = 1 if self._adds_up or name == self._sums else self._times
         unit = mechanism.at(mechanism.budget / times)
         counts = self._counted(when, mechanism, data, first, weights)
@@ -484,8 +539,9 @@ class Series(SeriesReadings):
     def _lacks_for_blocks(self, when: Epoch, half: Mechanism) -> str:
         """Say that too little remains for an epoch and its block; "" if it is enough.
 
-        Blocks are charged when the first of them is finished. Without room for it now,
-        epochs would be paid at half of the price for totals that never come.
+        A block is charged when its last epoch is released. If the budget did not allow
+        for it from the first epoch on, epochs would be drawn at half of the price for
+        totals that never come.
         """
         price = self.ledger.currency.charged(self.ledger._price(half))
         due = 0
@@ -505,7 +561,7 @@ class Series(SeriesReadings):
     def _check_kind(self, mechanism: Mechanism) -> None:
         if self.scheme == SINGLE:
             return
-        if mechanism.name in UNPLANNED:
+        if mechanism.name in WITHOUT_TOTALS:
             raise InputError(
                 "totals add releases of histograms up, cell by cell",
                 received=mechanism.name,
@@ -519,7 +575,7 @@ class Series(SeriesReadings):
             )
 
     def _first(self, when: Epoch) -> int:
-        """Return the number of the first epoch of the series, or that of `when`."""
+        """Return the number of the series' first epoch; that of `when` in a new one."""
         numbers = [read_epoch(self.every, name).number for name in self._units()]
         return min([*numbers, when.number])
 
@@ -648,7 +704,8 @@ class Series(SeriesReadings):
         person = str(rule.person).removesuffix(
             f"-{self.every}" if self.level == "person-epoch" else ""
         )
-        # Epochs that are too old to count still use up a person's first ones.
+        # A person's first epochs count. Epochs that are too old for a weight are read
+        # too, since they may have been among her first ones.
         old = [0] * (epochs - steps)
         starts = [when.before(age).start for age in range(epochs - 1, -1, -1)]
         arrivals = Arrivals.of(
@@ -663,7 +720,10 @@ class Series(SeriesReadings):
     def _weighed_counts(
         self, data: Any, domain: Domain, epochs: int, weights: Weights
     ) -> Any:
-        """Weigh counts of epochs that were handed over, oldest first."""
+        """Return the weighed sum of counts of epochs, handed over oldest first.
+
+        Without weights, counts of one epoch are returned as they are.
+        """
         if weights == SINGLE and not _is_list_of_counts(data, domain):
             return data
         if not _is_list_of_counts(data, domain) and epochs == 1:
@@ -815,7 +875,7 @@ class Series(SeriesReadings):
     def _plan_words(
         self, number: int, each: Fraction, scheme: Weights | EpochBlocks
     ) -> str:
-        """Say a plan in a sentence."""
+        """Say in a sentence what each of so many epochs may cost by a plan."""
         if self._adds_up:
             return (
                 f"each {self.every} may cost {float(each):g}: a person in all {number} "
@@ -877,7 +937,20 @@ class Series(SeriesReadings):
             self.ledger._journal.end_series(name, why)
 
     def _units(self, name: str | None = None) -> dict[str, int]:
-        """Return the sum of what was drawn in each epoch, in the ledger's units."""
+        """Return the price of each epoch, summed over its rows, in the ledger's units.
+
+        Of that price only what exceeds the dearest epoch so far was charged.
+
+        Parameters
+        ----------
+        name : str, optional
+            What charges are filed under; by default the name of the series.
+
+        Returns
+        -------
+        dict of int
+            By the name of the epoch.
+        """
         wanted = self.name if name is None else name
         spent: dict[str, int] = {}
         for charge in self.ledger._journal.history():

@@ -1,4 +1,16 @@
-"""What an analyst may ask, as plain data."""
+"""What an analyst may ask, as plain data.
+
+    {"kind": "histogram", "table": "people", "attribute": "age", "width": 5,
+     "filters": [{"attribute": "sex", "values": ["F"]}],
+     "cost": {"alpha": 20, "beta": 0.05}}
+
+`kind` says which class reads the other fields; `cost` is an accuracy, whose price is
+found, or a budget.
+
+The ledger finds a stored answer by the digest of its question, written as plain data
+again. So a field that has its default is left out of what is written: a question keeps
+its digest when a later version adds a field that nobody stated.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +40,13 @@ MOST_AXES = 6
 """Attributes of one marginal."""
 
 Width = Annotated[int, Field(ge=1, le=2**20)]
+"""How many cells make up one bin."""
 Bound = float | str
+"""An edge of a cell: a number, or a text for dates."""
 Amount = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+"""An amount of epsilon or of rho."""
 Part = Annotated[float, Field(gt=0, lt=1)]
+"""A probability: beta or delta."""
 
 
 class Filter(Model):
@@ -45,8 +61,8 @@ class Filter(Model):
     values: list[str | int | float] | None = Field(default=None, min_length=1)
     """The levels that count, for a category."""
     missing: bool | None = None
-    """True: records count whose value is missing, alone or beside a stretch or levels.
-    False: all those count whose value is there.
+    """True: records whose value is missing count, alone or beside those of a stretch or
+    of some levels. False: the records whose value is there count.
     """
 
     @model_validator(mode="after")
@@ -69,13 +85,13 @@ class Filter(Model):
         return self
 
     @model_serializer(mode="wrap")
-    def _as_before(self, plain: Any) -> dict[str, Any]:
-        """Leave out what was not stated: requests are named by what is."""
+    def _only_what_was_stated(self, plain: Any) -> dict[str, Any]:
+        """Leave out fields that have their defaults, as the module's text says."""
         return _without(plain(self), missing=None)
 
 
 def _without(plain: dict[str, Any], **defaults: Any) -> dict[str, Any]:
-    """Leave fields out that have their defaults, as if they had never been added."""
+    """Return the fields of a model without those that have the stated defaults."""
     return {
         name: value
         for name, value in plain.items()
@@ -98,8 +114,8 @@ class Accuracy(Model):
     """
 
     @model_serializer(mode="wrap")
-    def _as_before(self, plain: Any) -> dict[str, Any]:
-        """Leave out what is so by default: requests are named by what is stated."""
+    def _only_what_was_stated(self, plain: Any) -> dict[str, Any]:
+        """Leave out fields that have their defaults, as the module's text says."""
         stated: dict[str, Any] = plain(self)
         if self.chosen:
             del stated["chosen"]
@@ -136,13 +152,18 @@ class StatedBudget(Model):
 
 
 class Spending(StatedBudget):
-    """A budget and, if wanted, a mechanism; data-dependent ones promise no alpha."""
+    """A budget and, if wanted, a mechanism that spends it.
+
+    A mechanism whose error depends on the data promises no alpha, so it can be asked
+    for by its budget only.
+    """
 
     mechanism: Name | None = None
     """The name of the mechanism; the best for the question if it is left out."""
 
     @model_validator(mode="after")
     def _one_budget(self) -> Self:
+        # Exactly one of epsilon and rho; delta belongs to epsilon.
         if (self.epsilon is None) == (self.rho is None) or (self.rho and self.delta):
             raise ValueError(
                 "state the largest error (alpha), or a cost: epsilon, or rho, or "
@@ -152,7 +173,7 @@ class Spending(StatedBudget):
 
     @model_serializer
     def _as_stated(self) -> dict[str, Any]:
-        """Leave out what was not stated: requests are named by what is."""
+        """Leave out amounts that were not stated, as the module's text says."""
         return {**self.stated, "mechanism": self.mechanism}
 
 
@@ -217,8 +238,8 @@ class HistogramQuestion(_OneAxis):
         return self
 
     @model_serializer(mode="wrap")
-    def _as_before(self, plain: Any) -> dict[str, Any]:
-        """Leave out what was not stated: requests are named by what is."""
+    def _only_what_was_stated(self, plain: Any) -> dict[str, Any]:
+        """Leave out fields that have their defaults, as the module's text says."""
         return _without(plain(self), missing=False)
 
 
@@ -255,8 +276,8 @@ class MarginalQuestion(_Question):
     """Whether missing values of each attribute are a row of their own, the last one."""
 
     @model_serializer(mode="wrap")
-    def _as_before(self, plain: Any) -> dict[str, Any]:
-        """Leave out what was not stated: requests are named by what is."""
+    def _only_what_was_stated(self, plain: Any) -> dict[str, Any]:
+        """Leave out fields that have their defaults, as the module's text says."""
         return _without(plain(self), missing=False)
 
     @model_validator(mode="after")
@@ -394,7 +415,7 @@ class ShareQuestion(_ByGroup):
             raise ValueError(
                 "missing: true stands alone, in place of low, high, values"
             )
-        # A filter has the same rules.
+        # A filter has the same rules, and refuses what breaks them when it is made.
         self.property_  # noqa: B018
         return self
 
@@ -418,8 +439,8 @@ class FrequentQuestion(_Question):
     attribute: Name
     """The column of words, whose values nobody listed."""
     false_values: Annotated[float, Field(gt=0, le=1000)] = 1.0
-    """How many values without a record are listed in the mean; fewer of them mean
-    higher thresholds.
+    """How many values are listed, on average, that no record has. The fewer these are,
+    the higher is the threshold.
     """
 
     @property
@@ -460,7 +481,7 @@ _ADAPTER: TypeAdapter[Question] = TypeAdapter(Question)
 
 
 def read_spending(data: Any) -> Spending:
-    """Read what a question may cost from plain data; a clear error where it is none.
+    """Read a budget, and a mechanism if one is named, from plain data.
 
     Parameters
     ----------
@@ -476,7 +497,7 @@ def read_spending(data: Any) -> Spending:
     Raises
     ------
     QuestionError
-        If a field is wrong; the message names each.
+        If a field is wrong; the message names every such field.
 
     Examples
     --------
@@ -490,7 +511,7 @@ def read_spending(data: Any) -> Spending:
 
 
 def read_question(data: Any) -> Question:
-    """Read a question from plain data; a clear error where it is none.
+    """Read a question from plain data.
 
     Parameters
     ----------
@@ -506,7 +527,7 @@ def read_question(data: Any) -> Question:
     Raises
     ------
     QuestionError
-        If a field is wrong; the message names each.
+        If a field is wrong; the message names every such field.
 
     Examples
     --------

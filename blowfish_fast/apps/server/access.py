@@ -177,7 +177,8 @@ def _labels(*labels: tuple[str, str]) -> str:
 class Gate:
     """The locks and the logs of one server.
 
-    right secret always opens: nobody is locked out by others behind the same address.
+    The right secret always opens: nobody is locked out by others who try wrong secrets
+    from the same address.
 
     Parameters
     ----------

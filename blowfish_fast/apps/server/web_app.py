@@ -1,9 +1,12 @@
-"""The server: one process, two roles, no request to anywhere else.
+"""The application that the server runs: its routes, its pages, and who may log in.
 
-/            log in, then the page of one's role
-/api/...     the same without the page; OpenAPI schema at /api/openapi.json
-/health      ok, or degraded while a database is away; no log-in
-/metrics     Prometheus text, for a monitor's or a curator's secret
+    /            the log-in; then the page of a curator or of an analyst
+    /api/...     what the pages call; the OpenAPI schema is at /api/openapi.json
+    /health      whether server and databases are well; needs no log-in
+    /metrics     counters for Prometheus; needs a monitor's or a curator's secret
+
+Beside its databases the process talks to no other server, and its pages load nothing
+from elsewhere.
 """
 
 from __future__ import annotations
@@ -68,11 +71,11 @@ def make_app(
     secure_cookies : bool
         Whether browsers send the session's cookie over HTTPS alone.
     requests : RateLimit, optional
-        As in `Gate`.
+        How often each person may ask; by default that of `Gate`.
     logins : RateLimit, optional
-        As in `Gate`.
+        How often each address may try wrong secrets; by default that of `Gate`.
     trusted_proxies : sequence of str
-        As in `Gate`.
+        Addresses or networks of proxies whose X-Forwarded-For is believed.
 
     Returns
     -------
@@ -85,7 +88,8 @@ def make_app(
         docs_url=None,
         redoc_url=None,
         responses={code: {"model": Problem} for code in PROBLEMS},
-        # It would send the words of errors, which may quote records, to elsewhere.
+        # Telemetry would send the words of errors to another machine, and these words
+        # may quote records.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.gate = Gate(workspace, requests, logins, trusted_proxies)
@@ -120,7 +124,8 @@ def health(request: Request, response: Response) -> dict[str, str]:
     if now - checked_at >= SECONDS_KEPT:
         work = state.gate.workspace
         status = "degraded" if work.away() else "ok"
-        status = status if work.can_write() else "full"
+        if not work.can_write():
+            status = "full"
         state.health = now, status
     if status == "full":
         response.status_code = 503
@@ -143,6 +148,7 @@ def log_in(credentials: LogIn, request: Request, response: Response) -> dict[str
     """Log in with a secret; sets the cookie of a session."""
     gate: Gate = request.app.state.gate
     identity = gate.identify_secret(credentials.secret, request)
+    # A monitor reads /metrics with its secret, and has no page.
     if identity is None or identity.role == "monitor":
         raise HTTPException(401, "this secret is not known")
     gate.audit.write(who=identity.name, what="log in", origin=gate.address(request))
@@ -182,12 +188,15 @@ def plotly_script() -> Path:
 
 @cache
 def style_ids() -> list[str]:
-    """Return the ids under which plotly would write style sheets of its own."""
+    """Return the ids of plotly's style sheets.
+
+    Pages have elements with these ids, so that plotly writes no style sheet into them.
+    """
     return STYLE_ID.findall(plotly_script().read_text(encoding="utf-8"))
 
 
 def _mount_pages(app: FastAPI) -> None:
-    """Add the pages to an application."""
+    """Add the pages, their static files and plotly's script to an application."""
     templates = Jinja2Templates(HERE / "templates")
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
 

@@ -1,26 +1,30 @@
-"""Costs of buckets for private choices: splits of clusters, and the best k buckets.
+"""Costs of buckets for two mechanisms of the literature, `Php` and `StructureFirst`.
 
-Hierarchical partitioning (P-HP) cuts clusters of cells in two, level by level. `before`
-and `after` hold, for each cell, the deviation from the mean of its cluster's cells up
-to it, and from it on:
+`Php` (hierarchical partitioning) cuts clusters of cells in two, level by level. A
+cluster costs its *deviation*: the sum of the distances of its cells from their mean.
+For each cell, `before` holds the deviation of its cluster's cells up to it and `after`
+that of its cluster's cells from it on. Here two clusters, with deviations rounded down
+to whole numbers (3, 0 and 2 deviate by 10/3 from their mean 5/3):
 
     cluster     3  0  2 | 7  1        a split in front of cell i costs
     before      0  3  3 | 0  6            before[i - 1] + after[i]
-    after       3  2  0 | 6  0
+    after       3  2  0 | 6  0        in front of the 2: before 3 + after 0 = 3
 
 A sweep from one end keeps the cells met so far in a Fenwick tree over the cluster's
-distinct values. A left child keeps `before` and a right child `after`, so a split is
-followed by one sweep per child. O(n log n) a level; values stay sorted by stable
-parting.
+distinct values. After a split the left part keeps its `before` and the right part its
+`after`, so one sweep for each part is enough. A level takes O(n log n). Values are
+sorted once: a part takes its cells out of the sorted ones in their order.
 
-StructureFirst lists the squared errors of all buckets between few public borders:
+`StructureFirst` lists the squared errors of all buckets between few public borders, and
+then finds the best buckets by dynamic programming:
 
     borders     0     1     2     3             errors[2, 0] = error of one bucket
     cells       |--3--|--5--|--5--|                            from border 0 to 2
 
     heads[i, j] = least error of i + 1 buckets from border 0 to border j
+                = min over b of heads[i - 1, b] + errors[j, b]
 
-Costs are whole numbers of 2^-bits: the exact ones, rounded down.
+All costs are integers in units of 2^-bits: the exact costs, rounded down.
 """
 
 from __future__ import annotations
@@ -36,16 +40,17 @@ from blowfish_fast.kernels.sampling.exponential_choice import NO_CANDIDATE
 from .moving_pointer import add_cell, part_cells
 
 BEFORE, AFTER = 1, 2
-"""Which ends a cluster is swept from; 3 for both."""
+"""Which of the two arrays a sweep fills; their sum, 3, stands for both."""
 
 FINEST_BITS = 8
+"""The most bits behind the point of a cost."""
 
 
 def bisection_grid(cells: int) -> tuple[int, int]:
-    """Return the fraction bits of costs and the count at which cells are cut.
+    """Return the bits behind the point of costs, and the count at which cells are cut.
 
-    Costs of all clusters together, with a price of at most 2^57 for all their buckets,
-    stay below 2^61, whatever the counts.
+    With these two, the costs of all clusters together, and a price of at most 2^57 for
+    all their buckets, stay below 2^61, whatever the counts are.
 
     Examples
     --------
@@ -58,7 +63,8 @@ def bisection_grid(cells: int) -> tuple[int, int]:
             "domain"
         )
     size = (cells - 1).bit_length()
-    # A remainder below one cell, times cells, times two, in fraction bits.
+    # `_sweep` multiplies a remainder, which is below the number of cells, by a number
+    # of cells and by 2^(bits + 1); the product has to stay below 2^61.
     bits = min(FINEST_BITS, 60 - 2 * size)
     return bits, 1 << (59 - bits - size)
 
@@ -75,7 +81,12 @@ def _sweep(
     bits: int,
     costs: IntArray,
 ) -> None:
-    """Write the cost of the cells met, from `first` on in steps of +1 or -1."""
+    """Write the deviation of the cells met so far, from `first` on in steps of 1 or -1.
+
+    With `above` cells over the mean, which add up to `high`, the deviation is
+    2 (high - above mean): what is over the mean and what is under it are equal. The
+    mean is a whole part and a rest, (total - mean met) / met, and both are exact.
+    """
     tree[: 2 * levels.size] = 0
     total = np.int64(0)
     cell = first
@@ -195,7 +206,7 @@ def _part_clusters(
 def part_clusters(
     ranked: IntArray, starts: IntArray, middles: IntArray, ends: IntArray
 ) -> None:
-    """Part the sorted cells of clusters that are cut in two, in place and stably.
+    """Part the sorted cells of clusters that are cut in two, in place and in order.
 
     Parameters
     ----------
@@ -240,7 +251,7 @@ def split_table(
     ends : ndarray of int64, shape (clusters,)
         The cell after its last.
     price : int
-        What every bucket costs more.
+        What every bucket costs beside its deviation, in the same units.
 
     Returns
     -------
@@ -267,6 +278,7 @@ def split_table(
 
 
 ROOM_BITS = 60
+"""Squares of all counts together stay below 2 to this power."""
 # Borders that are passed over together where none of them can be the best.
 _GROUP = 32
 
@@ -364,10 +376,12 @@ def _group_minima(row: IntArray, first: int, past: int, minima: IntArray) -> Non
 
 @kernel
 def _best_heads(errors: IntArray, most: int) -> IntArray:
-    """Find the heads; a group is searched only where its bound is below the best.
+    """Find the least errors; most borders are never looked at.
 
-    The best last bucket begins in the same group for one end as for the next, or
-    nearly, so that group is searched first.
+    The last bucket of a head begins at some border. Borders are taken in groups: the
+    least error before a group and the least error of a bucket from it on bound what the
+    group can give, and it is searched only if that is below the best so far. From one
+    end to the next the best border hardly moves, so its group is searched first.
     """
     count = errors.shape[0]
     heads = np.zeros((most, count), dtype=np.int64)
@@ -417,8 +431,8 @@ def best_heads(errors: IntArray, buckets: int) -> IntArray:
     Returns
     -------
     ndarray of int64, shape (buckets, m + 1)
-        Entry (i, j) for j > i: i + 1 buckets from border 0 to border j; 0 where there
-        are not enough borders.
+        Entry (i, j) for j > i: the least error of i + 1 buckets from border 0 to border
+        j. Entries with fewer borders than buckets are 0.
 
     Raises
     ------

@@ -1,8 +1,18 @@
 """Cells of pairs of attributes in which no record can be, as everybody knows.
 
-A man is not pregnant and a child of four has no job. The model of a survey puts nobody
-there. Such cells are public; records that lie there all the same are counted as every
-other one, for refusing or dropping them would tell of them.
+A man is not pregnant and a child of four has no job. The curator states such cells, and
+the model of a survey puts nobody there. Which cells these are is public. A record that
+lies there all the same, by a mistake in the data, is counted like every other record:
+to refuse or to drop it would tell that it exists.
+
+Neighbouring cells of an attribute are merged before pairs are measured. A merged cell
+of a pair is impossible only if all its cells are, so cells that a mask tells apart are
+not merged:
+
+    mask      births 0  births 1  births 2         births 0  births 1-2
+    sex M        .         x         x       sex M     .         x
+    sex F        .         .         .       sex F     .         .
+    label        0         1         1             births 1 and 2 may be merged
 """
 
 from __future__ import annotations
@@ -94,7 +104,7 @@ class ImpossibleCells:
         Two cells have the same label if every mask has the same row for both, so that
         merging them loses nothing of what is impossible.
         """
-        # A column of False, so that an attribute without masks has one label.
+        # The column of False gives an attribute without masks one label for all cells.
         rows = [np.zeros((self.sizes[axis], 1), dtype=np.bool_)]
         for pair in self.pairs:
             if axis in pair:
@@ -111,16 +121,17 @@ class ImpossibleCells:
         axis : int
             The attribute.
         grouping : Grouping
-            Its merged cells.
+            The merged cells of the attribute, as noisy counts chose them.
 
         Returns
         -------
         Grouping
-            The same, with merged cells divided where masks differ inside.
+            The same merged cells, each divided into one part for every pattern in it.
         """
         patterns = self.patterns(axis)
-        both = grouping.labels * (int(patterns.max()) + 1) + patterns
-        _, labels = np.unique(both, return_inverse=True)
+        # One number for each pair of a merged cell and a pattern.
+        pair_codes = grouping.labels * (int(patterns.max()) + 1) + patterns
+        _, labels = np.unique(pair_codes, return_inverse=True)
         return Grouping(labels.reshape(-1).astype(np.int64))
 
     def most_merged(self, axis: int, most: int) -> int:
@@ -133,12 +144,12 @@ class ImpossibleCells:
         axis : int
             The attribute.
         most : int
-            The most merged cells that go into `kept_apart`.
+            The most merged cells that a grouping has which goes into `kept_apart`.
 
         Returns
         -------
         int
-            A bound from masks and sizes alone.
+            A bound that follows from masks and sizes, and not from the data.
         """
         return min(self.sizes[axis], most * (int(self.patterns(axis).max()) + 1))
 
@@ -152,7 +163,7 @@ class ImpossibleCells:
         pair : tuple of int
             One of `pairs`.
         groupings : sequence of Grouping
-            Of its two attributes.
+            The merged cells of the first and of the second attribute.
 
         Returns
         -------

@@ -1,4 +1,9 @@
-"""What a first look reads and who pays for it: header, answers, ledger."""
+"""Everything around a first look: its file is read, its price paid, its result told.
+
+A first look (`FirstLook`) publishes bars of every column of a file of which nothing is
+stated. The names of the columns are public and read from the head. Then the ledger is
+asked whether it would pay, and only then are the answers below the head read.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +32,14 @@ from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyErr
 from blowfish_fast.mechanisms.around_releases.first_look import FirstLook
 
 MOST_VALUES = 1000
-"""Of a column whose values are called public."""
+"""The most different values that are listed of a column whose values are public."""
 
 if TYPE_CHECKING:
     from blowfish_fast.release.wide.look_release import LookRelease
 
 
 def columns_of(path: Path, form: TextForm, wanted: Sequence[str]) -> list[str]:
-    """Return the columns of a file, from its head alone, or the wanted ones of them.
+    """Return the names of the wanted columns, or of all columns, from the head alone.
 
     Parameters
     ----------
@@ -43,7 +48,7 @@ def columns_of(path: Path, form: TextForm, wanted: Sequence[str]) -> list[str]:
     form : TextForm
         How a CSV file writes its texts.
     wanted : sequence of str
-        Names; all columns if there are none.
+        Names of columns; an empty sequence asks for all of them.
 
     Returns
     -------
@@ -72,12 +77,12 @@ def read_answers(path: Path, form: TextForm, names: Sequence[str]) -> SurveyAnsw
     form : TextForm
         How a CSV file writes its texts.
     names : sequence of str
-        What `columns_of` returned.
+        The columns, as `columns_of` returned them.
 
     Returns
     -------
     SurveyAnswers
-        The table.
+        The texts of every column, row by row.
     """
     require("pyarrow", extra="files", purpose="reading files of records")
     if _is_parquet(path):
@@ -92,7 +97,9 @@ def read_answers(path: Path, form: TextForm, names: Sequence[str]) -> SurveyAnsw
 
 
 def values_of(path: Path, form: TextForm, name: str) -> list[str]:
-    """Return the different values of a column, which the curator called public.
+    """Return the different values of a column that the curator called public.
+
+    This reads the column without noise: nothing protects it.
 
     Parameters
     ----------
@@ -127,10 +134,28 @@ def values_of(path: Path, form: TextForm, name: str) -> list[str]:
 def _answers(
     source: str, selected: Sequence[str], names: Sequence[str], decimal: str | None
 ) -> SurveyAnswers:
+    """Read columns by DuckDB, under names of our own: a file may repeat its names.
+
+    Parameters
+    ----------
+    source : str
+        A table of DuckDB, in SQL.
+    selected : sequence of str
+        What is read for each name, in SQL.
+    names : sequence of str
+        The names of the columns.
+    decimal : str, optional
+        The decimal mark of texts; None where numbers are read from a typed file.
+
+    Returns
+    -------
+    SurveyAnswers
+        The texts of every column.
+    """
     listed = ", ".join(f"{column} AS v{at}" for at, column in enumerate(selected))
     with duckdb_module().connect() as connection:
         result = connection.execute(f"SELECT {listed} FROM {source}")
-        # Called otherwise before DuckDB 1.5.
+        # Before DuckDB 1.5 the method had another name.
         fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
         table = fetch()
     columns = {
@@ -148,7 +173,10 @@ def _quoted(name: str) -> str:
 
 
 def _csv_names(path: Path, form: TextForm) -> list[str]:
-    """Return the names of the head; where one is missing or repeated, its place."""
+    """Return the names of the head; one that is missing or repeated becomes its place.
+
+    The third column of a file is "column 3" then.
+    """
     names = head_of(path, [], form).names
     return [
         name if name and name not in names[:at] else f"column {at + 1}"
@@ -174,32 +202,37 @@ def paid_by(
     seed: int | None,
     mechanism: FirstLook,
 ) -> Iterator[Ledger | None]:
-    """Yield the ledger that pays, after asking it what it would refuse; None without.
+    """Open the ledger that pays for a look, once it is sure that it would pay.
+
+    Nothing is charged here. A ledger that would refuse is found out before the answers
+    are read.
 
     Parameters
     ----------
     path : Path or None
-        The file of the ledger.
+        The file of the ledger; None if no ledger keeps account of the look.
     total : str or None
-        The whole budget of a new one.
+        The whole budget, for a ledger that does not exist yet.
     request : str or None
-        The name of the look.
+        The name under which the ledger keeps the look.
     seed : int or None
-        A seed, for which no ledger pays.
+        A seed, which is refused beside a ledger: seeded draws protect nobody.
     mechanism : FirstLook
-        What would be charged.
+        The look that would be charged.
 
     Yields
     ------
     Ledger or None
-        The ledger, open.
+        The ledger, open; None without a path.
 
     Raises
     ------
     InputError
-        If terms of a ledger are stated without one, or a seed beside it.
+        If a budget or a request is stated without a ledger, or a seed beside one.
+    LedgerError
+        If the ledger does not exist and no budget is stated for it.
     BudgetError or PolicyError
-        If the ledger would refuse.
+        If the ledger would refuse the look.
     """
     if path is None:
         if total is not None or request is not None:
@@ -221,11 +254,11 @@ def paid_by(
     terms: dict[str, Any] = {} if path.exists() else {"policy": mechanism.policy}
     with Ledger(path, epsilon=total, **terms) as ledger:
         paid_before = request is not None and ledger.entry(request) is not None
-        weighed = ledger.preview(mechanism)
-        if not paid_before and not weighed.accepted:
-            same = mechanism.policy.implies(ledger.policy)
-            kind = BudgetError if same else PolicyError
-            raise kind(f"{weighed.reason}. Nothing was charged")
+        preview = ledger.preview(mechanism)
+        if not paid_before and not preview.accepted:
+            policy_fits = mechanism.policy.implies(ledger.policy)
+            kind = BudgetError if policy_fits else PolicyError
+            raise kind(f"{preview.reason}. Nothing was charged")
         yield ledger
 
 
@@ -235,14 +268,16 @@ def as_plain(look: LookRelease, confidence: float) -> list[dict[str, Any]]:
     Parameters
     ----------
     look : LookRelease
-        What was published.
+        The published look.
     confidence : float
-        Of each interval.
+        The probability with which each interval holds.
 
     Returns
     -------
     list of dict
-        Name, kind, bars, missing answers, others, quantiles, and whether it is grey.
+        For each column its name and kind, its bars, how many answers are missing or
+        lie beside the bars, its quantiles and its middle, and whether noise hides so
+        much that the page draws it in grey.
     """
     return [
         {
