@@ -1,26 +1,27 @@
-"""Which parts of a question others wrote; their faults are said to be theirs.
+"""Which parts of a question were defined outside the package, and who vouches for them.
 
-A faulty plug-in may raise any exception. Every call of one is made inside `blamed_on`:
-an error that the package raised on purpose passes as it is; any other exception becomes
-a `PlugInError` that names the plug-in, with the exception as its cause.
+Nobody here has proved what a class from elsewhere does, so a ledger charges for one
+only where a curator vouches for it. A question is a tree of objects, all of which are
+looked at:
 
-Between the first look at counts and the stored answer no words of a plug-in may leave,
-for they might tell of the data. What fails there leaves as a `FailedDrawError` in fixed
-words (`measure.unseen`), before `blamed_on` sees it.
+    mechanism ---- policy ------- domain
+              |--- workload ----- domain
+              `--- partition      any of these may be somebody else's class, or hold
+                                  a method that was replaced on the object
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
-from blowfish_fast.errors import BlowfishError, PlugInError
+from blowfish_fast._support.validation import as_truth
+from blowfish_fast.errors import InputError
 
 HOME = __name__.partition(".")[0]
 """The name of this package."""
@@ -30,52 +31,6 @@ TRUSTED = sys.stdlib_module_names | READERS | {HOME}
 """Packages whose classes may be parts of a question that nobody vouches for."""
 PLAIN = frozenset([type(None), bool, int, float, str, Fraction])
 """Types whose values hold no other object, so that a walk need not look inside."""
-
-
-@contextmanager
-def blamed_on(places: Callable[[], Sequence[str]]) -> Iterator[None]:
-    """Run a block in which code from outside the package may be called.
-
-    Parameters
-    ----------
-    places : callable
-        Returns what was defined outside, each as ``"package:Class"``; asked only where
-        something failed. Where it returns nothing the fault is ours, and passes as it
-        is.
-
-    Yields
-    ------
-    None
-        The block runs.
-
-    Raises
-    ------
-    PlugInError
-        If the block failed, and something in it was defined outside.
-
-    Examples
-    --------
-    >>> with blamed_on(lambda: ["mine:Mechanism"]):
-    ...     raise ValueError("no widths")
-    Traceback (most recent call last):
-    ...
-    blowfish_fast.errors.PlugInError: mine:Mechanism, defined outside ...
-    """
-    try:
-        yield
-    except (BlowfishError, MemoryError):
-        raise
-    except Exception as problem:
-        outside = places()
-        if not outside:
-            raise
-        raise PlugInError(
-            f"{', '.join(outside)}, defined outside blowfish_fast, failed",
-            received=f"{type(problem).__name__}: {problem}",
-            way_out="The fault is in that code, or in how it calls the package: mend "
-            "it there, or ask its author",
-            code="plug_in_failed",
-        ) from problem
 
 
 def outside_parts(mechanism: Any, data: Any = None) -> list[str]:
@@ -103,6 +58,39 @@ def outside_parts(mechanism: Any, data: Any = None) -> list[str]:
     if any(_home_of(kind) == HOME for kind in kinds) and _home_of(kinds[0]) != HOME:
         places[place_of(kinds[0])] = None
     return list(places)
+
+
+def check_vouched(
+    mechanisms: Iterable[Any], *, vouched: bool, data: Any = None
+) -> None:
+    """Refuse what was defined outside the package, unless somebody vouches for it.
+
+    Parameters
+    ----------
+    mechanisms : Iterable[Mechanism]
+        What a ledger is to run.
+    vouched : bool
+        Whether the curator vouches for it.
+    data : object, optional
+        What it is to run on.
+
+    Raises
+    ------
+    InputError
+        If one comes from outside, and nobody vouches.
+    """
+    if as_truth(vouched, "vouched"):
+        return
+    for mechanism in mechanisms:
+        strange = outside_parts(mechanism, data)
+        if strange:
+            raise InputError(
+                f"{', '.join(strange)} was defined outside blowfish_fast, which has "
+                "not proved its privacy; a ledger takes it from a curator who vouches "
+                "for it",
+                way_out="Write release(..., vouched=True). Nothing was charged",
+                code="not_vouched",
+            )
 
 
 class _Walk:

@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from blowfish_fast._support.html import panel, spent_bar, table
+from blowfish_fast._support.plug_ins import check_vouched
 from blowfish_fast._support.validation import (
     as_choice,
     as_epsilon,
@@ -43,7 +44,6 @@ from blowfish_fast.measure.unseen import run_unseen
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.around_releases.refiner import Refiner
 from blowfish_fast.mechanisms.certifier import Certifier
-from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate, Kind
 from blowfish_fast.release.file import Release

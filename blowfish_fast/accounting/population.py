@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from weakref import WeakValueDictionary
 
+from blowfish_fast._support.plug_ins import check_vouched
 from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Full, PerPerson, Policy, WithAbsent, from_dict
 from blowfish_fast.release.file import Release
 

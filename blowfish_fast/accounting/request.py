@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from blowfish_fast._support.machine import check_memory
-from blowfish_fast._support.plug_ins import outside_parts
+from blowfish_fast._support.plug_ins import check_vouched, outside_parts
 from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import (
     BlowfishError,
@@ -36,7 +36,6 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.measure.randomness import DrawKey, Randomness
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.release import HistogramRelease

@@ -16,7 +16,7 @@ from blowfish_fast._support.validation import as_choice, as_positive, as_whole
 from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.measure.budgets import Budget, HasBudget, as_delta, epsilon_of
 from blowfish_fast.measure.sensitivity.policy import check_question, sensitivity
-from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
+from blowfish_fast.mechanisms.wide_questions import refuse_wide_advice
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Identity, Workload
 

@@ -40,7 +40,7 @@ from blowfish_fast.mechanisms.registry import (
     find_mechanism,
 )
 from blowfish_fast.mechanisms.transformed import Transformed
-from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
+from blowfish_fast.mechanisms.wide_questions import refuse_wide_advice
 from blowfish_fast.policies import Line, Policy, refuse_units
 from blowfish_fast.workloads import Form, Implicit, LevelTotals, Linear, Workload
 

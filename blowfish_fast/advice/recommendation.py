@@ -30,7 +30,7 @@ from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.mechanisms.ordered import Ordered, OrderedHierarchical
 from blowfish_fast.mechanisms.registry import MechanismName, built, find_mechanism
 from blowfish_fast.mechanisms.transformed import Transformed, is_grid
-from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
+from blowfish_fast.mechanisms.wide_questions import refuse_wide_advice
 from blowfish_fast.policies import Graph, Policy
 from blowfish_fast.workloads import Identity, Tables, Workload
 

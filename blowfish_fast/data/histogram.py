@@ -113,7 +113,11 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         InputError
             If a term is not one of these, or terms about persons come without a person.
         """
-        bound = read_bound(domain, person, record, at_most, count)
+        terms = [term for term in (person, record, at_most) if term is not None]
+        by_record = isinstance(count, str) and count == "records"
+        bound = None
+        if terms or not by_record:
+            bound = read_bound(domain, person, record, at_most, count)
         if key is not None and not isinstance(key, str):
             raise InputError("key is a text, or left out", received=quoted(key))
         extended, rules = domain_with_rules(domain, outside, missing)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 import numpy as np
 
 from blowfish_fast._support.machine import check_memory
-from blowfish_fast._support.plug_ins import blamed_on, outside_parts
+from blowfish_fast._support.plug_ins import outside_parts
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import (
     as_counts,
@@ -25,10 +25,13 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.sparse import FilledCells, SparseHistogram
 from blowfish_fast.errors import (
+    BlowfishError,
     DataDependentError,
     DomainError,
     InputError,
+    PlugInError,
     PolicyError,
     WorkloadError,
 )
@@ -60,6 +63,58 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 128
 """What one piece of a query, or one edge of a policy, takes in a release."""
+
+
+@contextmanager
+def blamed_on(places: Callable[[], Sequence[str]]) -> Iterator[None]:
+    """Run a block in which code from outside the package may be called.
+
+    Such code may raise any exception. An error that the package raised on purpose
+    passes as it is; any other one becomes a `PlugInError` that names the code, with the
+    exception as its cause. What fails between the first look at counts and the stored
+    answer never comes here in its own words, which might tell of the data: it leaves
+    the draw as a `FailedDrawError` (`run_unseen`).
+
+    Parameters
+    ----------
+    places : callable
+        Returns what was defined outside, each as ``"package:Class"``; asked only where
+        something failed. Where it returns nothing the fault is ours, and passes as it
+        is.
+
+    Yields
+    ------
+    None
+        The block runs.
+
+    Raises
+    ------
+    PlugInError
+        If the block failed, and something in it was defined outside.
+
+    Examples
+    --------
+    >>> with blamed_on(lambda: ["mine:Mechanism"]):
+    ...     raise ValueError("no widths")
+    Traceback (most recent call last):
+    ...
+    blowfish_fast.errors.PlugInError: mine:Mechanism, defined outside ...
+    """
+    try:
+        yield
+    except (BlowfishError, MemoryError):
+        raise
+    except Exception as problem:
+        outside = places()
+        if not outside:
+            raise
+        raise PlugInError(
+            f"{', '.join(outside)}, defined outside blowfish_fast, failed",
+            received=f"{type(problem).__name__}: {problem}",
+            way_out="The fault is in that code, or in how it calls the package: mend "
+            "it there, or ask its author",
+            code="plug_in_failed",
+        ) from problem
 
 
 @dataclass(frozen=True)
@@ -489,6 +544,9 @@ class Mechanism(HasBudget, ABC):
         return {}
 
     def _counts(self, data: Any) -> Any:
+        """Read the counts of all cells; of a wide domain, those of the filled ones."""
+        if is_wide(self.domain):
+            return self._filled_cells(data)
         if isinstance(data, Histogram):
             if data.domain != self.domain:
                 raise DomainError(
@@ -501,6 +559,36 @@ class Mechanism(HasBudget, ABC):
             self.policy._check_bound(None)
             counts = as_counts(data, self.domain.shape)
         return counts.reshape(-1)
+
+    def _filled_cells(self, data: Any) -> FilledCells:
+        """Read the cells that hold records, of a wide domain or of one that is listed.
+
+        Parameters
+        ----------
+        data : SparseHistogram, Histogram or array-like
+            The true counts.
+
+        Returns
+        -------
+        FilledCells
+            The cells and their counts.
+        """
+        domain = self.domain
+        if isinstance(data, SparseHistogram):
+            if data.domain.attributes != domain.attributes:
+                raise DomainError(
+                    f"the data lies over {data.domain!r} and the mechanism over "
+                    f"{domain!r}; build both over one domain"
+                )
+            self.policy._check_bound(data.bound)
+            return FilledCells(data.keys, data.counts)
+        if is_wide(domain):
+            raise InputError(
+                "counts of a wide domain are those of a SparseHistogram",
+                received=quoted(data),
+                way_out="Write SparseHistogram.from_records(domain, records)",
+            )
+        return FilledCells.of(Mechanism._counts(self, data))
 
     @cached_property
     def _dry_run(self) -> Outcome:

@@ -70,7 +70,7 @@ from blowfish_fast.workloads import (
 from .base import PIECE_BYTES, Mechanism, Outcome, _version, read_partition
 from .example_data import Example, striped
 from .maps.grids import AdaptiveGrid
-from .wide_data import check_unfitted, check_wide, read_counts
+from .wide_questions import check_unfitted, check_wide
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
 Fit = Literal["best", "non_negative", "isotonic", "shrink", "runs"]
@@ -623,9 +623,6 @@ class Dawa(Mechanism):
             return CELLS_BYTES
         listed = isinstance(self.workload, Ranges) and type(self.policy) is not Line
         return RANGES_BYTES if listed else STRETCHES_BYTES
-
-    def _counts(self, data: Any) -> Any:
-        return read_counts(self, data)
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
         if not is_wide(self.domain):

@@ -6,21 +6,15 @@ only with the curator's word, for nobody here has proved them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from blowfish_fast import mechanisms
-from blowfish_fast._support.plug_ins import (
-    blamed_on,
-    is_trusted,
-    outside_parts,
-    place_of,
-)
-from blowfish_fast._support.validation import as_truth, quoted
+from blowfish_fast._support.plug_ins import is_trusted, place_of
+from blowfish_fast._support.validation import quoted
 from blowfish_fast.errors import InputError, nearest
 
-from .base import Mechanism
+from .base import Mechanism, blamed_on
 from .chosen_tables import ChosenTables
 from .contingency import Contingency
 from .laplace import Gaussian
@@ -139,36 +133,3 @@ def built(kind: Any, *arguments: Any, **options: Any) -> Any:
     """
     with blamed_on(lambda: [] if is_trusted(kind) else [place_of(kind)]):
         return kind(*arguments, **options)
-
-
-def check_vouched(
-    mechanisms: Iterable[Mechanism], *, vouched: bool, data: Any = None
-) -> None:
-    """Refuse what was defined outside the package, unless somebody vouches for it.
-
-    Parameters
-    ----------
-    mechanisms : Iterable[Mechanism]
-        What a ledger is to run.
-    vouched : bool
-        Whether the curator vouches for it.
-    data : object, optional
-        What it is to run on.
-
-    Raises
-    ------
-    InputError
-        If one comes from outside, and nobody vouches.
-    """
-    if as_truth(vouched, "vouched"):
-        return
-    for mechanism in mechanisms:
-        strange = outside_parts(mechanism, data)
-        if strange:
-            raise InputError(
-                f"{', '.join(strange)} was defined outside blowfish_fast, which has "
-                "not proved its privacy; a ledger takes it from a curator who vouches "
-                "for it",
-                way_out="Write release(..., vouched=True). Nothing was charged",
-                code="not_vouched",
-            )

@@ -32,7 +32,7 @@ from blowfish_fast.workloads import Identity
 
 from .base import Mechanism, Outcome, _version
 from .example_data import Example, repeated
-from .wide_data import MOST_CELLS, filled_cells
+from .wide_questions import MOST_CELLS
 
 MOST_LISTED = 2**22
 """Cells of a list, unless stated otherwise."""
@@ -315,7 +315,7 @@ class SparseLaplace(Mechanism):
         return LISTED_BYTES * listed + min(HELD_BYTES, 64 * self.domain.size)
 
     def _counts(self, data: Any) -> Any:
-        return filled_cells(self, data)
+        return self._filled_cells(data)
 
     @classmethod
     def example(

@@ -23,7 +23,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.mechanisms import Mechanism, Transformed
 from blowfish_fast.mechanisms.registry import MechanismName
-from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
+from blowfish_fast.mechanisms.wide_questions import refuse_wide_advice
 from blowfish_fast.policies import Full, Policy, Threshold
 from blowfish_fast.release.guarantee import strategy_name
 from blowfish_fast.workloads import Workload

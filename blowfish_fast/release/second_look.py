@@ -23,6 +23,7 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.data.axes import MISSING, OUTSIDE, Axis
 from blowfish_fast.data.predicates import cell_name
 from blowfish_fast.errors import BlowfishError
+from blowfish_fast.workloads import Identity, Total
 
 from .release import HistogramRelease
 from .tables_release import TablesRelease
@@ -133,18 +134,52 @@ def look_again(release: Any) -> list[str]:
 
 def _column(release: Any, axis: int) -> ColumnCounts | None:
     """Return the counts of one column; None where their intervals are unknown."""
+    attribute = release.domain.attributes[axis]
+    labels = [cell_name(attribute, cell) for cell in range(attribute.size)]
     try:
         with warnings.catch_warnings():
             # Intervals of the noise alone are as good here: nothing is promised.
             warnings.simplefilter("ignore")
-            table: HistogramRelease = release
             if isinstance(release, TablesRelease):
-                table, axis = release.table(axis), 0
-            groups = table.group_by(axis).count()
+                release = release.table(axis)
+            if release.domain.ndim == 1:
+                return counts_of_cells(release, attribute, labels)
+            groups = release.group_by(axis).count()
             bounds = groups.intervals(SURE, simultaneous=True, of="noise")
-            low, high = table.where().count().interval(SURE, of="noise")
+            low, high = release.where().count().interval(SURE, of="noise")
     except BlowfishError:
         return None
-    attribute = table.domain.attributes[axis]
-    labels = [cell_name(attribute, cell) for cell in range(attribute.size)]
     return ColumnCounts(attribute, labels, groups.values_array, bounds, (low, high))
+
+
+def counts_of_cells(
+    release: Any, attribute: Axis, labels: Sequence[Any]
+) -> ColumnCounts | None:
+    """Return what a release over one attribute says of it.
+
+    Parameters
+    ----------
+    release : Release
+        A release over one attribute.
+    attribute : Axis
+        How the attribute was described.
+    labels : sequence
+        A name for each cell of the release.
+
+    Returns
+    -------
+    ColumnCounts or None
+        The counts; None where there may be no record at all, since nothing is a large
+        share of that.
+
+    Raises
+    ------
+    IntervalError
+        If the intervals of the release are unknown.
+    """
+    cells, all_records = Identity(release.domain), Total(release.domain)
+    ((low, high),) = release.intervals(all_records, SURE, of="noise").tolist()
+    if low <= 0.0:
+        return None
+    bounds = release.intervals(cells, SURE, of="noise", together=True)
+    return ColumnCounts(attribute, labels, release.answer(cells), bounds, (low, high))

@@ -16,7 +16,7 @@ from blowfish_fast.errors import (
     SizeError,
     WorkloadError,
 )
-from blowfish_fast.mechanisms.wide_data import check_unfitted, check_wide, filled_cells
+from blowfish_fast.mechanisms.wide_questions import check_unfitted, check_wide
 
 TIME = bf.WideDomain(2**60, names="time")
 P = bf.policies
@@ -216,7 +216,7 @@ def test_what_needs_all_cells_is_refused():
 def test_other_data_are_refused():
     mechanism = bf.Dawa(P.AddRemove(TIME), ASKED, epsilon=1)
     with pytest.raises(InputError, match="those of a SparseHistogram"):
-        filled_cells(mechanism, [1, 2])
+        mechanism.release([1, 2])
     other = bf.SparseHistogram.from_records(bf.WideDomain(2**60, names="x"), {"x": [1]})
     with pytest.raises(DomainError, match="build both over one domain"):
         mechanism.release(other)

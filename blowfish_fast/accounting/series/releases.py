@@ -31,6 +31,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from blowfish_fast._support.plug_ins import check_vouched
 from blowfish_fast._support.validation import (
     as_truth,
     as_whole,
@@ -51,7 +52,6 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.release.file import Release
 
 from ..fingerprint import question_digest

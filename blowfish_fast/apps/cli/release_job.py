@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from blowfish_fast._support.plug_ins import check_vouched
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.recipients import read_public_key
@@ -41,7 +42,6 @@ from blowfish_fast.errors import (
 from blowfish_fast.measure.budgets import Budget, optional_budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import MOST_LISTED, Certifier
-from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import PerPerson, Policy
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.release import HistogramRelease

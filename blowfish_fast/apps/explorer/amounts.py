@@ -34,7 +34,7 @@ from blowfish_fast.release.group_answers import left_out_words
 from blowfish_fast.workloads import Linear, Workload
 
 from .layout import Layout
-from .questions import Accuracy, AmountQuestion, Question, ShareQuestion
+from .questions import Accuracy, AmountQuestion, ShareQuestion, adds_up
 
 FINE_STEPS = 2**20
 """Steps between bounds where no smaller number of them meets the middles of cells."""
@@ -73,11 +73,6 @@ class ValuePlaces(NamedTuple):
     def width(self) -> float:
         """The distance of the bounds."""
         return self.high - self.low
-
-
-def adds_up(question: Question) -> bool:
-    """Return whether a question is for sums, means or shares."""
-    return isinstance(question, AmountQuestion | ShareQuestion)
 
 
 def places_of(layout: Layout) -> ValuePlaces:
@@ -241,14 +236,14 @@ def on_rows(layout: Layout, cost: Accuracy) -> Accuracy:
     Parameters
     ----------
     layout : Layout
-        The bins of any question.
+        The bins of a question for sums, means or shares.
     cost : Accuracy
         The accuracy of its answers, in their unit.
 
     Returns
     -------
     Accuracy
-        That of the queries; the same for questions that count records.
+        The accuracy of the queries.
 
     Raises
     ------
@@ -256,8 +251,7 @@ def on_rows(layout: Layout, cost: Accuracy) -> Accuracy:
         If alpha is below what values are known to.
     """
     question = layout.question
-    if not isinstance(question, AmountQuestion | ShareQuestion):
-        return cost
+    assert isinstance(question, AmountQuestion | ShareQuestion)
     places = places_of(layout)
     if question.kind == "sum":
         reach = abs(places.low) + abs(places.high)
@@ -417,16 +411,15 @@ def amount_remarks(layout: Layout) -> tuple[str, ...]:
     Parameters
     ----------
     layout : Layout
-        Of any question.
+        The bins of a question for sums, means or shares.
 
     Returns
     -------
     tuple of str
-        Sentences for whoever reads the answer; none for questions that count records.
+        Sentences for whoever reads the answer.
     """
     question = layout.question
-    if not isinstance(question, AmountQuestion | ShareQuestion):
-        return ()
+    assert isinstance(question, AmountQuestion | ShareQuestion)
     (attribute,) = layout.axes[layout.shown].spec.domain().attributes
     words = []
     if isinstance(question, AmountQuestion):
@@ -459,7 +452,7 @@ def described_amounts(layout: Layout) -> dict[str, Any]:
     Parameters
     ----------
     layout : Layout
-        Of any question.
+        The bins of a question for sums, means or shares.
 
     Returns
     -------
@@ -467,8 +460,7 @@ def described_amounts(layout: Layout) -> dict[str, Any]:
         "what" the numbers are, and their "unit" where they have one.
     """
     question = layout.question
-    if not isinstance(question, AmountQuestion | ShareQuestion):
-        return {"what": "records"}
+    assert isinstance(question, AmountQuestion | ShareQuestion)
     if isinstance(question, ShareQuestion):
         return {"what": f"share of {question.attribute}"}
     unit = layout.axes[layout.shown].spec.unit

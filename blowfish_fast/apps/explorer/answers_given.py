@@ -15,12 +15,11 @@ from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import Scope, shown_counts, with_answers
 from blowfish_fast.release.guarantee import odds_sentence
-from blowfish_fast.release.second_look import MOST_CELLS, SURE, ColumnCounts
+from blowfish_fast.release.second_look import MOST_CELLS, counts_of_cells
 from blowfish_fast.release.wide.sparse_release import SparseRelease
-from blowfish_fast.workloads import Identity, Total, Workload
+from blowfish_fast.workloads import Workload
 
 from .amounts import (
-    adds_up,
     amount_intervals,
     amount_remarks,
     amount_words,
@@ -30,7 +29,7 @@ from .amounts import (
 from .frequent import described_list, list_remarks, listed_numbers
 from .layout import Layout
 from .planning import Plan
-from .questions import Accuracy, QuantilesQuestion, Spending
+from .questions import Accuracy, QuantilesQuestion, Spending, adds_up
 
 CONFIDENCE = 0.95
 """Of intervals, where the question states no beta."""
@@ -179,6 +178,7 @@ def answer_from(
         values = values.reshape(shape)
         raw = None if raw is None else raw.reshape(shape)
         intervals = None if intervals is None else intervals.reshape(*shape, 2)
+    about_amounts = amount_remarks(layout) if adds_up(question) else ()
     return Answer(
         question=layout.plain,
         axes=layout.described,
@@ -192,9 +192,9 @@ def answer_from(
         request=request,
         replayed=replayed,
         as_of="" if paid is None else paid.time.isoformat(),
-        remarks=amount_remarks(layout) or (() if exact else _remarks(layout, release)),
+        remarks=about_amounts or (() if exact else _remarks(layout, release)),
         raw=raw,
-        **described_amounts(layout),
+        **_described(layout),
     )
 
 
@@ -322,6 +322,13 @@ def answer_read(
     )
 
 
+def _described(layout: Layout) -> dict[str, Any]:
+    """Return "what" the numbers of an answer are, and their "unit" if they have one."""
+    if adds_up(layout.question):
+        return described_amounts(layout)
+    return {"what": "records"}
+
+
 def _who(layout: Layout, cost: Accuracy) -> str:
     """Return the subject of a promise."""
     if adds_up(layout.question):
@@ -344,18 +351,11 @@ def _remarks(layout: Layout, release: Release) -> tuple[str, ...]:
     named = layout.named_bins if layout.bins <= MOST_CELLS else None
     if named is None or release.domain.size != layout.bins:
         return ()
-    cells, all_records = Identity(release.domain), Total(release.domain)
     try:
-        ((low, high),) = release.intervals(all_records, SURE, of="noise").tolist()
-        if low <= 0.0:
-            # Nothing is a large share of what may be nothing.
-            return ()
-        bounds = release.intervals(cells, SURE, of="noise", together=True)
+        column = counts_of_cells(release, *named)
     except IntervalError:
         return ()
-    estimates = release.answer(cells)
-    column = ColumnCounts(*named, estimates, bounds, (low, high))
-    return tuple(column.remarks())
+    return () if column is None else tuple(column.remarks())
 
 
 def _numbers(
@@ -456,7 +456,7 @@ def accuracy_words(layout: Layout) -> str | None:
         return None
     each = cost.scope == "per_query"
     who, counted = _who(layout, cost), _counted(layout)
-    unit = described_amounts(layout).get("unit")
+    unit = _described(layout).get("unit")
     off = f"{cost.alpha:g} {unit}" if unit else f"{cost.alpha:g}"
     return (
         f"{who} within {off} of the true ones{counted}, but for a "

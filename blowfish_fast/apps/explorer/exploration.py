@@ -45,7 +45,7 @@ from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.file import Release
 
-from .amounts import adds_up, answers_of_rows
+from .amounts import answers_of_rows
 from .answers_given import Answer, answer_from, answer_read
 from .batches import FailedAnswer, batched_outcomes
 from .catalog import TableSpec, as_table
@@ -57,6 +57,7 @@ from .questions import (
     Accuracy,
     FrequentQuestion,
     Question,
+    adds_up,
     read_question,
     read_spending,
 )

@@ -40,7 +40,6 @@ from blowfish_fast.errors import BlowfishError, IntervalError
 from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.workloads import Linear
 
-from .amounts import adds_up
 from .catalog import TableSpec
 from .layout import Layout, lay_out
 from .questions import (
@@ -48,6 +47,7 @@ from .questions import (
     FrequentQuestion,
     Question,
     RectanglesQuestion,
+    adds_up,
     read_question,
 )
 from .registered.registrations import NAME, NOTHING, Registered, Registrations

@@ -51,6 +51,7 @@ from .questions import (
     FrequentQuestion,
     Question,
     Spending,
+    adds_up,
     read_question,
 )
 
@@ -407,7 +408,7 @@ class Planner:
             return plan(
                 chosen, price, [{"name": chosen.name, self.currency.name: float(price)}]
             )
-        candidates = shape.least(on_rows(layout, cost), self.samples)
+        candidates = shape.least(_cost_of_rows(layout, cost), self.samples)
         best = candidates[0]
         assert best.mechanism is not None
         assert best.budget is not None
@@ -455,7 +456,7 @@ class Planner:
                 price = plan.cost
             else:
                 shape = self.shape(table.with_policies({}), asked)
-                rows = on_rows(shape.layout, cost)
+                rows = _cost_of_rows(shape.layout, cost)
                 price = Fraction(0) if shape.free else self._about(shape, rows, {})
             self._keep(self._without, key, price, KEPT_PLANS)
             return price
@@ -582,7 +583,7 @@ class Planner:
             shape = self.shape(table.with_policies(stated), asked)
             # Bins may be too wide for a smaller threshold to change anything.
             if before is None or shape.policy != before.policy:
-                rows = on_rows(shape.layout, cost)
+                rows = _cost_of_rows(shape.layout, cost)
                 price = 0 if shape.free else self._about(shape, rows, drawn)
                 best = min(best, float(price))
             before = shape
@@ -762,6 +763,11 @@ def _joined_to_all(plan: Plan) -> str | None:
         f"a missing {axis.spec.name} is joined to every value (extras_joined: "
         '"all"; "end" and "apart" cost less)'
     )
+
+
+def _cost_of_rows(layout: Layout, cost: Accuracy) -> Accuracy:
+    """Return the accuracy that queries need, of which a mean or share has two."""
+    return on_rows(layout, cost) if adds_up(layout.question) else cost
 
 
 def _described(table: TableSpec) -> str:

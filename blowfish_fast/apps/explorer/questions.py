@@ -477,6 +477,12 @@ Question = Annotated[
     Field(discriminator="kind"),
 ]
 
+
+def adds_up(question: Question) -> bool:
+    """Return whether a question is for sums, means or shares."""
+    return isinstance(question, AmountQuestion | ShareQuestion)
+
+
 _ADAPTER: TypeAdapter[Question] = TypeAdapter(Question)
 
 

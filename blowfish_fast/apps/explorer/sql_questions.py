@@ -23,11 +23,10 @@ from sqlglot.errors import SqlglotError
 
 from blowfish_fast.errors import BlowfishError, CatalogError, QuestionError
 
-from .amounts import adds_up
 from .catalog import AttributeSpec, TableSpec
 from .in_sql.nearest import nearest_select
 from .layout import lay_out
-from .questions import Question, read_question
+from .questions import Question, adds_up, read_question
 
 MOST_CHARACTERS = 4000
 """Of a text."""

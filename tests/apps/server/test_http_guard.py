@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from blowfish_fast._support.plug_ins import blamed_on
 from blowfish_fast.apps.server.http_guard import STATUS, HttpGuard, error_body
 from blowfish_fast.errors import PlugInError
+from blowfish_fast.mechanisms.base import blamed_on
 
 SCOPE = {"type": "http", "method": "GET", "path": "/api/tables", "headers": []}
 

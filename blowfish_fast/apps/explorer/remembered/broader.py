@@ -29,7 +29,6 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.advice.calibration import Calibration
 from blowfish_fast.advice.comparison import compare
-from blowfish_fast.apps.explorer.amounts import adds_up
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.layout import Layout, lay_out
 from blowfish_fast.apps.explorer.past_answers import (
@@ -48,6 +47,7 @@ from blowfish_fast.apps.explorer.questions import (
     Question,
     RangesQuestion,
     RectanglesQuestion,
+    adds_up,
     read_spending,
 )
 from blowfish_fast.apps.explorer.same_question import request_name

@@ -24,7 +24,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from blowfish_fast.accounting.statements import Entry
-from blowfish_fast.apps.explorer.amounts import adds_up
 from blowfish_fast.apps.explorer.layout import Layout, lay_out
 from blowfish_fast.apps.explorer.past_answers import (
     KnownAnswer,
@@ -34,7 +33,12 @@ from blowfish_fast.apps.explorer.past_answers import (
     refined_as,
     whole_price,
 )
-from blowfish_fast.apps.explorer.questions import Accuracy, FrequentQuestion, Question
+from blowfish_fast.apps.explorer.questions import (
+    Accuracy,
+    FrequentQuestion,
+    Question,
+    adds_up,
+)
 from blowfish_fast.errors import BlowfishError, LedgerError
 from blowfish_fast.mechanisms.around_releases.refiner import Refiner
 from blowfish_fast.policies import Policy

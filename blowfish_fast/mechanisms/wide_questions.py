@@ -1,80 +1,25 @@
-"""What recipes for wide domains share: true counts are read here, of filled cells."""
+"""Which questions, partitions and fits recipes for wide domains take.
+
+A wide domain has up to 2^62 cells, which nobody lists: what needs its cells one by one
+is refused here, before any data are looked at.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import quoted
-from blowfish_fast.data.domain import Domain, KeyDomain, is_wide
-from blowfish_fast.data.sparse import FilledCells, SparseHistogram
+from blowfish_fast.data.domain import KeyDomain, is_wide
 from blowfish_fast.data.wide.map_curve import MapCurve
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 from blowfish_fast.measure.handle import policy_along
 from blowfish_fast.measure.selectors.partitions import Descent
 from blowfish_fast.workloads import Identity, Ranges, Rectangles, Workload
 
-from .base import Mechanism
-
 MOST_CELLS = 2**62
 """Cells are numbered in 64 bits."""
 
 LONGEST_SIDE = 2**50
 """Cells of a side of a map: parts of it are told apart by doubles."""
-
-
-def read_counts(mechanism: Mechanism, data: Any) -> IntArray | FilledCells:
-    """Read the counts of all cells, or of the filled ones of a wide domain.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Whose domain it is, and whose policy says how far a person reaches.
-    data : Histogram, SparseHistogram or array-like
-        The true counts.
-
-    Returns
-    -------
-    (cells,) int64, or FilledCells
-        Counts of all cells; the filled cells alone where the domain is wide.
-    """
-    if is_wide(mechanism.domain):
-        return filled_cells(mechanism, data)
-    counts: IntArray = Mechanism._counts(mechanism, data)
-    return counts
-
-
-def filled_cells(mechanism: Mechanism, data: Any) -> FilledCells:
-    """Read the cells that hold records, of a wide domain or of one that is listed.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Whose domain it is.
-    data : SparseHistogram, Histogram or array-like
-        The true counts.
-
-    Returns
-    -------
-    FilledCells
-        The cells and their counts.
-    """
-    domain = mechanism.domain
-    if isinstance(data, SparseHistogram):
-        if data.domain.attributes != domain.attributes:
-            raise DomainError(
-                f"the data lies over {data.domain!r} and the mechanism over "
-                f"{domain!r}; build both over one domain"
-            )
-        mechanism.policy._check_bound(data.bound)
-        return FilledCells(data.keys, data.counts)
-    if isinstance(domain, Domain):
-        return FilledCells.of(Mechanism._counts(mechanism, data))
-    raise InputError(
-        "counts of a wide domain are those of a SparseHistogram",
-        received=quoted(data),
-        way_out="Write SparseHistogram.from_records(domain, records)",
-    )
 
 
 def check_wide(policy: Any, workload: Workload, partition: Any) -> Descent:
