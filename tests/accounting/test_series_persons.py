@@ -1,4 +1,9 @@
-"""Persons in a series: her first records of her first epochs, wherever they lie."""
+"""Persons in a series: their first records in their first epochs are counted.
+
+With ``epochs_at_most=2`` the first two epochs of each person count, and with
+``per_person(2)`` at most two of her records in each. Which ones these are must not
+depend on where the table is stored.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +37,8 @@ def test_a_database_chooses_a_persons_first_epochs_as_memory_does():
         + generator.integers(0, 4 * 7 * 24, 120) * np.timedelta64(1, "h"),
     }
     rows = ", ".join(
-        f"({who}, {age}, TIMESTAMP '{when}')"
-        for who, age, when in zip(*table.values(), strict=True)
+        f"({patient}, {age}, TIMESTAMP '{received}')"
+        for patient, age, received in zip(*table.values(), strict=True)
     )
     stored = ibis.duckdb.connect().sql(
         f"SELECT * FROM (VALUES {rows}) AS t(patient, age, received)"
@@ -41,9 +46,11 @@ def test_a_database_chooses_a_persons_first_epochs_as_memory_does():
     mechanism = bf.Gaussian(PERSONS, bf.workloads.Identity(AGES), rho="0.1")
     first = read_epoch("week", "2026-W45").number
     for name in ("2026-W46", "2026-W48"):
-        terms = (read_epoch("week", name), mechanism)
-        mine = weeks._counted(*terms, table, first, weeks.scheme)
-        theirs = weeks._counted(*terms, stored, first, weeks.scheme)
-        assert mine.counts.tolist() == theirs.counts.tolist()
-        assert mine.at_most == theirs.at_most == 2
-        assert mine.counts.sum() > 0
+        epoch = read_epoch("week", name)
+        in_memory, in_database = (
+            weeks._counted(epoch, mechanism, records, first, weeks.scheme)
+            for records in (table, stored)
+        )
+        assert in_memory.counts.tolist() == in_database.counts.tolist()
+        assert in_memory.at_most == in_database.at_most == 2
+        assert in_memory.counts.sum() > 0

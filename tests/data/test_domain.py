@@ -1,4 +1,7 @@
-"""Domains: public, validated, never guessed."""
+"""Domains: which cells they have, what they refuse, and that they never change.
+
+The cells are public and stated by the caller; no test here counts a record.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def test_a_line_and_a_grid_know_their_cells():
     assert Domain((3, 4), names=["age", "income"]).axis("income") == 1
 
 
-def test_edges_make_one_cell_fewer():
+def test_there_is_one_cell_fewer_than_edges():
     ages = Domain.from_edges(range(102), name="age")
     assert ages.size == 101
     assert ages.names == ("age",)
@@ -109,6 +112,7 @@ def test_levels_and_names_must_differ():
 def test_dates_are_kept_in_the_coarsest_unit_that_holds_them():
     months = np.arange("2024-01", "2024-05", dtype="datetime64[M]")
     by_month = Domain.from_edges(months, name="day")
+    # Months differ in length, so edges are kept as days since 1970.
     assert by_month.attributes[0].unit == "D"
     assert by_month.attributes[0].edges == (19723.0, 19754.0, 19783.0, 19814.0)
     assert by_month == Domain.from_dates(
@@ -138,7 +142,7 @@ def test_bad_dates_are_refused_with_a_reason(edges, words):
         Domain.from_dates(edges)
 
 
-def test_extra_cells_come_last_and_have_no_place_on_the_axis():
+def test_cells_for_stray_and_missing_values_come_last_and_have_no_edges():
     both = Domain.product(
         Domain.from_edges([0, 18, 65], name="age"),
         Domain.from_levels(["F", "M"], name="sex"),
@@ -148,6 +152,7 @@ def test_extra_cells_come_last_and_have_no_place_on_the_axis():
     age, sex = extended.attributes
     assert age.extras == (OUTSIDE, MISSING)
     assert (age.extra_cell(OUTSIDE), age.extra_cell(MISSING)) == (2, 3)
+    # `edges` are those of all cells; `cuts` are those of the cells that have any.
     assert age.edges is None
     assert age.cuts == (0.0, 18.0, 65.0)
     assert sex.levels == ("F", "M", MISSING)
@@ -186,13 +191,13 @@ def test_levels_are_plain_values():
 
 @pytest.mark.parametrize("wrong", ["FM", {"sex": ["F", "M"]}, {"F", "M"}])
 def test_levels_are_a_list_in_the_order_of_their_cells(wrong):
-    # A mapping made one level of its key, under which nobody was ever counted.
+    # A mapping would be read as its keys: one level "sex", which no record has.
     with pytest.raises(DomainError, match="levels are a list, in the order"):
         Domain.from_levels(wrong)
 
 
 def test_a_wide_domain_is_counted_but_not_held():
-    wide = WideDomain.product(Domain(2**20, names=["a"]), Domain(2**30 // 4))
+    wide = WideDomain.product(Domain(2**20, names=["a"]), Domain(2**28))
     assert wide.size == 2**48
     assert wide.marginal("a") == Domain(2**20, names=["a"])
     assert isinstance(WideDomain.product(wide, Domain(2)).marginal([0, 1]), WideDomain)

@@ -1,4 +1,8 @@
-"""A strategy with its noise is made once, does not change, and is priced again."""
+"""A `PreparedStrategy` holds a strategy with the scales of its noise.
+
+It is made once for a policy and a budget, nothing about it can be changed, and the
+handle prices it again before it draws.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +26,20 @@ RANGES = bf.workloads.Ranges(LINE, [0, 1], [3, 6])
 ONE = Fraction(1)
 
 
-def handle(policy=POLICY):
+def handle_of_counts(policy=POLICY):
     return Handle(np.arange(6), policy, Account(Budget(ONE)), Randomness(1))
 
 
-def test_it_says_what_the_strategy_says_of_its_scales():
+def test_a_prepared_strategy_agrees_with_the_strategy_about_its_noise():
     for strategy in (PrefixSums(6), Cells.under(POLICY)):
         prepared = strategy.prepare(POLICY, ONE)
         scales = strategy.scales(POLICY, ONE)
         assert (prepared.scales.rates == scales.rates).all()
         assert prepared.price == strategy.cost(POLICY, scales) <= 1
         form = RANGES.explicit_form(Buckets.single_cells(6))
-        for mine, theirs in zip(
-            prepared.spread(form), strategy.spread(form, scales), strict=True
-        ):
-            np.testing.assert_array_equal(mine, theirs)
+        spreads = zip(prepared.spread(form), strategy.spread(form, scales), strict=True)
+        for prepared_part, strategy_part in spreads:
+            np.testing.assert_array_equal(prepared_part, strategy_part)
         widths = strategy.half_widths(form, scales, 0.05)
         assert (prepared.half_widths(form, 0.05) == widths).all()
         total = strategy.total_variance(form, scales)
@@ -44,7 +47,7 @@ def test_it_says_what_the_strategy_says_of_its_scales():
         assert prepared.tables is prepared.tables, "worked out once"
 
 
-def test_nothing_about_it_can_be_changed():
+def test_nothing_about_a_prepared_strategy_can_be_changed():
     prepared = PrefixSums(6).prepare(POLICY, ONE)
     with pytest.raises(FrozenInstanceError):
         prepared.budget = Budget(Fraction(2))
@@ -52,22 +55,24 @@ def test_nothing_about_it_can_be_changed():
         prepared.scales.rates[0] = 0
 
 
-def test_it_serves_its_own_policy_and_budget_and_is_made_anew_for_others():
+def test_a_handle_of_another_policy_or_budget_prepares_the_strategy_anew():
     prepared = PrefixSums(6).prepare(POLICY, ONE)
-    assert handle().prepare(prepared, budget=ONE) is prepared
-    half = handle().prepare(prepared, budget=ONE / 2)
+    assert handle_of_counts().prepare(prepared, budget=ONE) is prepared
+    half = handle_of_counts().prepare(prepared, budget=ONE / 2)
     assert half.price == ONE / 2
     full = bf.policies.Full(LINE)
-    assert handle(full).measure(prepared, budget=ONE).law.policy is full
-    grouped = POLICY.per_person(2)
-    assert handle(grouped).prepare(prepared, budget=ONE).price <= ONE / 2
+    assert handle_of_counts(full).measure(prepared, budget=ONE).law.policy is full
+    # Two records of a person move together, so that one may cost half.
+    persons = POLICY.per_person(2)
+    assert handle_of_counts(persons).prepare(prepared, budget=ONE).price <= ONE / 2
 
 
-def test_the_handle_prices_it_again_before_it_draws():
+def test_the_handle_prices_a_prepared_strategy_again_before_it_draws():
     prepared = PrefixSums(6).prepare(POLICY, ONE)
-    louder = prepared.scales._replace(rates=2 * prepared.scales.rates)
-    planted = replace(prepared, scales=louder)
-    private = handle()
+    # A rate is one over a scale: twice the rates are half the noise.
+    quieter = prepared.scales._replace(rates=2 * prepared.scales.rates)
+    planted = replace(prepared, scales=quieter)
+    private = handle_of_counts()
     with pytest.raises(PrivacyError, match="would cost 2 on the worst edge"):
         private.measure(planted, budget=ONE)
     assert private.remaining == 1, "nothing was charged"
@@ -83,12 +88,13 @@ def test_the_handle_prices_it_again_before_it_draws():
         bf.mechanisms.OrderedHierarchical,
     ],
 )
-def test_rehearsal_dry_run_and_every_draw_use_the_same_one(kind):
+def test_rehearsal_dry_run_and_every_draw_use_one_prepared_strategy(kind):
     mechanism = kind(POLICY, RANGES, epsilon=1)
     mechanism.check_feasible()
     planned = mechanism._dry_run.measurements[0].law
-    one, two = (mechanism.release(range(6), rng=seed) for seed in range(2))
-    assert one.measurements[0].law is two.measurements[0].law is planned
+    first, second = (mechanism.release(range(6), rng=seed) for seed in range(2))
+    assert first.measurements[0].law is planned
+    assert second.measurements[0].law is planned
     other = mechanism.at_epsilon(2).release(range(6), rng=1)
     assert other.measurements[0].law.budget == 2
     assert mechanism.release(range(6), rng=1).measurements[0].law is planned

@@ -1,4 +1,11 @@
-"""Sampling and noise together: tails against exact laws, and what intervals miss."""
+"""Sampling and noise together: tails against exact laws, and what intervals miss.
+
+A noisy count of a sample is a draw of the sample plus noise. A number of the population
+(a share, a mean, a number of people) is excluded if the count lies too far out in the
+tail of that sum. `NoisyCounts` holds the counts with what is known of their noise:
+``with_ladder`` bounds the noise by half-widths for a ladder of probabilities, and
+``between`` states two ends that the count without noise lies between.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +38,14 @@ ALLOWED = MISS + 3 * (MISS * (1 - MISS) / DRAWS) ** 0.5
 
 def equal_rows(scale, rows, queries=1):
     """Return the law of a sum of equal draws of discrete Laplace noise."""
-    one = np.ones(queries)
-    each = laplace_variance(scale)
+    ones = np.ones(queries)
+    variance = laplace_variance(scale)
     return Spread(
-        one * rows * each,
-        one * rows * scale**2,
-        one * scale,
-        one * rows,
-        one * scale,
+        ones * rows * variance,
+        ones * rows * scale**2,
+        ones * scale,
+        ones * rows,
+        ones * scale,
         scale,
     )
 
@@ -51,10 +58,10 @@ def noise(rng, scale, rows, draws):
 
 
 def exact_law(scale, rows, reach):
-    """Return the law of such a sum on -reach..reach."""
+    """Return the law of the sum of so many draws, on the values -reach to reach."""
     values = np.arange(-reach, reach + 1)
-    one = np.exp(-np.abs(values) / scale)
-    law = one / one.sum()
+    weights = np.exp(-np.abs(values) / scale)
+    law = weights / weights.sum()
     total = law
     for _ in range(rows - 1):
         total = np.convolve(total, law)[reach:-reach]
@@ -78,12 +85,12 @@ def test_tails_are_above_the_exact_convolution_and_near_it(law, scale, rows):
     spread = equal_rows(scale, rows)
     parameters = np.array([float(parameter)])
     ratios = []
-    for at in np.linspace(-30, 90, 25) + 0.5:
-        counts = NoisyCounts.with_ladder(np.array([at]), spread, MISS)
+    for noisy in np.linspace(-30, 90, 25) + 0.5:
+        counts = NoisyCounts.with_ladder(np.array([noisy]), spread, MISS)
         above = counts.upper_tail(lambda x: counted.at_least(parameters, x))[0]
         below = counts.lower_tail(lambda x: counted.at_most(parameters, x))[0]
-        true_above = float(law_of_noise @ exact.sf(np.ceil(at - values) - 1))
-        true_below = float(law_of_noise @ exact.cdf(np.floor(at - values)))
+        true_above = float(law_of_noise @ exact.sf(np.ceil(noisy - values) - 1))
+        true_below = float(law_of_noise @ exact.cdf(np.floor(noisy - values)))
         assert above >= true_above - 1e-12
         assert below >= true_below - 1e-12
         ratios += [
@@ -91,20 +98,23 @@ def test_tails_are_above_the_exact_convolution_and_near_it(law, scale, rows):
             for bound, true in ((above, true_above), (below, true_below))
             if true > 0.01
         ]
+    # Bounds that are never below the truth could still be useless.
     assert np.median(ratios) < 1.45
 
 
-def test_without_noise_it_is_the_interval_of_clopper_and_pearson():
+def test_without_noise_a_share_has_the_interval_of_clopper_and_pearson():
     counts = np.array([0.0, 1.0, 17.0, 40.0])
     known = NoisyCounts.between(np.stack([counts, counts], axis=1), MISS)
     law = Binomial(np.full(4, 40.0))
     bounds = excluded_share(known, law, law)
+    # Clopper and Pearson's ends are quantiles of beta laws; of no and of all records
+    # one of them does not exist, and the end is 0 or 1.
     low = np.nan_to_num(stats.beta.ppf(MISS / 2, counts, 41 - counts), nan=0.0)
     high = np.nan_to_num(stats.beta.ppf(1 - MISS / 2, counts + 1, 40 - counts), nan=1.0)
     assert np.abs(bounds - np.stack([low, high], axis=1)).max() < 1e-12
 
 
-def test_numbers_and_means_end_where_their_tails_do():
+def test_ends_are_the_last_numbers_whose_tails_reach_half_of_the_miss():
     known = NoisyCounts.between(np.array([[30.0, 30.0]]), MISS)
     ((low, high),) = excluded_mean(known, PoissonCount())
     assert stats.poisson.sf(29, low) == pytest.approx(MISS / 2)
@@ -133,32 +143,24 @@ def test_noise_far_outside_leaves_the_nearest_end():
 
 
 def test_hypergeometric_tails_keep_their_digits_in_large_populations():
+    counts = np.arange(-1.0, 53.0)
+    rows = counts[None]
+    # 50 draws from 10^11 people, 30 % of whom count, are as good as binomial.
     law = Hypergeometric(10**11, np.array([50.0]))
-    places = np.arange(-1.0, 53.0)[None]
-    such = np.array([3 * 10**10 * 1.0])
-    # So few draws of so many people are binomial.
-    assert (
-        np.abs(
-            law.at_least(such, places)[0] - stats.binom.sf(places[0] - 1, 50, 0.3)
-        ).max()
-        < 1e-7
-    )
+    tail = law.at_least(np.array([3e10]), rows)[0]
+    assert np.abs(tail - stats.binom.sf(counts - 1, 50, 0.3)).max() < 1e-7
     small = Hypergeometric(60, np.array([25.0]))
-    exact = stats.hypergeom(60, 31, 25)
-    assert (
-        np.abs(
-            small.at_least(np.array([31.0]), places)[0] - exact.sf(places[0] - 1)
-        ).max()
-        < 2e-12
-    )
-    assert (
-        np.abs(small.at_most(np.array([31.0]), places)[0] - exact.cdf(places[0])).max()
-        < 2e-12
-    )
+    exact, people = stats.hypergeom(60, 31, 25), np.array([31.0])
+    upper, lower = small.at_least(people, rows)[0], small.at_most(people, rows)[0]
+    assert np.abs(upper - exact.sf(counts - 1)).max() < 2e-12
+    assert np.abs(lower - exact.cdf(counts)).max() < 2e-12
 
 
 def missed(counts, least, most, parameter):
-    """Return how often the true parameter is left out."""
+    """Return how often the true parameter is left out of its interval.
+
+    `least` is the law that small parameters are tested with, `most` that of large ones.
+    """
     small = counts.upper_tail(lambda x: least.at_least(parameter, x)) <= counts.miss / 2
     large = counts.lower_tail(lambda x: most.at_most(parameter, x)) <= counts.miss / 2
     return float((small | large).mean())
@@ -188,7 +190,8 @@ def test_other_laws_miss_no_more_often_than_stated_and_a_planted_bug_does():
     thinned = counts(rng.binomial(2000, 0.1, DRAWS))
     law, people = Thinned(0.1), np.full(DRAWS, 2000.0)
     assert missed(thinned, law, law, people) <= ALLOWED
-    # The sampling alone, as if there were no noise, misses more.
+    # Planted: the sampling alone, as if there were no noise. Little noise hides the
+    # bug, and much noise does not.
     bare = NoisyCounts.between(np.stack([thinned.low, thinned.low], axis=1), MISS)
     assert missed(bare, law, law, people) <= 2 * ALLOWED
     loud = rng.binomial(2000, 0.1, DRAWS) + noise(rng, 20.0, 2, DRAWS)
@@ -210,7 +213,9 @@ def test_samples_without_replacement_miss_no_more_often_than_stated():
     assert missed(other, law, law, np.full(draws, 600.0)) > 0.1
 
 
-def test_exchanged_ends_of_a_private_size_are_caught():
+def test_exchanged_ends_of_a_private_sample_size_are_caught():
+    # The size 500 is known to lie between 440 and 560. Small shares have to be tested
+    # with many draws and large ones with few; exchanged, the interval is too short.
     rng = np.random.default_rng(10)
     drawn = rng.binomial(500, 0.24, DRAWS) + noise(rng, 1.0, 1, DRAWS)
     counts = NoisyCounts.with_ladder(drawn, equal_rows(1.0, 1, DRAWS), MISS)
@@ -243,6 +248,7 @@ def test_a_normal_variable_alone_has_its_own_half_width():
     assert half[0] == pytest.approx(2 * 1.96, rel=0.01)
     assert half[1] == 0.0
     gaussian = Spread(*(np.array([one]) for one in (9.0, 9.0, 3.0, 1.0, 3.0)), 3.0, 1)
+    # Variances 9 and 16 add up to 25: a deviation of 5.
     (half,) = sampling_half_widths(gaussian, np.array([16.0]), 0.05)
     assert 5 * 1.95 < half < 5 * 2.6
 
@@ -266,7 +272,8 @@ def test_ladders_start_at_one_and_end_far_below_the_miss():
 
 
 def test_little_noise_beside_a_normal_variable_costs_little_and_is_counted():
-    # Discrete noise of 40 rows, by its exact law, beside a normal variable.
+    # The exact law of the noise: the sum of 40 discrete draws, which lies far inside
+    # -40 * 60 to 40 * 60.
     scale, rows = 0.4, 40
     places = np.arange(-60, 61)
     single = np.exp(-np.abs(places) / scale)
@@ -274,31 +281,35 @@ def test_little_noise_beside_a_normal_variable_costs_little_and_is_counted():
     law = np.array([1.0])
     for _ in range(rows):
         law = np.convolve(law, single)
-    reach = np.arange(law.size) - law.size // 2
+    values = np.arange(law.size) - law.size // 2
     spread = equal_rows(scale, rows)
-    noise = float(spread.variance[0])
-    assert noise == pytest.approx((law * reach**2).sum())
-    ones = np.ones(1)
+    noise_variance = float(spread.variance[0])
+    assert noise_variance == pytest.approx((law * values**2).sum())
+
+    def beyond(half, deviation):
+        """Return the probability that noise and a normal number exceed `half`."""
+        either_side = stats.norm.sf((half - values) / deviation)
+        either_side += stats.norm.sf((half + values) / deviation)
+        return (law * either_side).sum()
+
+    # How many times the variance of the noise the normal number has.
     for times in (3.0, 10.0, 1000.0):
         for miss in (0.2, 0.05, 0.001):
-            deviation = math.sqrt(times * noise)
-            variance = deviation**2 * ones
+            deviation = math.sqrt(times * noise_variance)
+            variance = np.array([deviation**2])
             half = float(small_noise_half_widths(spread, variance, miss)[0])
             if math.isinf(half):
+                # Left to the table of `sampling_half_widths`.
                 continue
-            tails = stats.norm.sf((half - reach) / deviation)
-            tails += stats.norm.sf((half + reach) / deviation)
-            assert (law * tails).sum() <= miss
-            plain = stats.norm.isf(miss / 2) * math.sqrt(variance[0] + noise)
+            assert beyond(half, deviation) <= miss
+            quantile = stats.norm.isf(miss / 2)
+            plain = quantile * math.sqrt(variance[0] + noise_variance)
             assert half >= plain * (1 - 1e-9)
             if times >= 10 and miss == 0.05:
                 assert half <= 1.03 * plain
                 assert sampling_half_widths(spread, variance, miss)[0] == half
-            # Planted: the normal law alone, which leaves the noise out.
-            alone = stats.norm.isf(miss / 2) * deviation
-            short = stats.norm.sf((alone - reach) / deviation)
-            short += stats.norm.sf((alone + reach) / deviation)
-            assert (law * short).sum() > miss
+            # Planted: the quantile of the normal number alone leaves the noise out.
+            assert beyond(quantile * deviation, deviation) > miss
 
 
 def test_much_noise_or_a_large_miss_is_left_to_the_table():

@@ -25,6 +25,7 @@ def test_answers_equal_the_definition(generator):
     assert answers.tolist() == expected
 
 
+# 2^60 + 1 has no double: sums of floats would lose the 1.
 def test_integer_answers_are_exact_beyond_doubles():
     answer = Ranges(Domain(3), [0], [2]).answer([2**60, 1, 5])
     assert answer.tolist() == [2**60 + 1]
@@ -34,12 +35,9 @@ def test_prefixes_and_all_ranges_go_by_start_then_end():
     line = Domain(4)
     counts = np.array([1, 2, 4, 8])
     assert Prefixes(line).answer(counts).tolist() == [1, 3, 7, 15]
-    assert AllRanges(line).answer(counts).tolist() == [
-        *(1, 3, 7, 15),
-        *(2, 6, 14),
-        *(4, 12),
-        *(8,),
-    ]
+    from_0, from_1, from_2, from_3 = [1, 3, 7, 15], [2, 6, 14], [4, 12], [8]
+    expected = [*from_0, *from_1, *from_2, *from_3]
+    assert AllRanges(line).answer(counts).tolist() == expected
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 1, 2], [2, 0, 1, 0, 2, 1]])
@@ -54,8 +52,9 @@ def test_forms_equal_the_projection(labels):
         np.testing.assert_allclose(dense, dense_projection(workload, buckets))
 
 
-def test_the_papers_query_covers_parts_of_its_end_buckets():
-    # Oracle D4: x2..x6 over the buckets of the paper's example.
+def test_a_range_takes_its_share_of_the_buckets_that_it_cuts():
+    # Oracle D4, the example of the DAWA paper: ten cells in four buckets. The range of
+    # the cells 1 to 5 holds one cell of two, the only one, three of four, and no other.
     buckets = Buckets(np.array([0, 2, 3, 7, 10]))
     query = Ranges(Domain(10), [1], [6])
     form = dense_form(query.explicit_form(buckets), 4)
@@ -69,8 +68,8 @@ def test_random_ranges_reach_both_ends_of_the_domain():
     ranges = Ranges.random(Domain(4), 500, rng=1)
     assert ranges.starts.min() == 0
     assert ranges.ends.max() == 4
-    same = Ranges.random(Domain(4), 500, rng=1)
-    assert (ranges.starts == same.starts).all()
+    drawn_again = Ranges.random(Domain(4), 500, rng=1)
+    assert (ranges.starts == drawn_again.starts).all()
 
 
 def test_clustered_ranges_crowd_around_five_centres():
@@ -79,7 +78,8 @@ def test_clustered_ranges_crowd_around_five_centres():
     wide = Ranges.clustered(line, 2000, rng=5, large=True)
     assert near.queries == wide.queries == 2000
     lengths = near.ends - near.starts
-    # E|X| of a normal number of deviation 256, on both sides.
+    # Both ends lie a normal distance of deviation 256 from the centre. The mean of such
+    # a distance is 256 sqrt(2 / pi).
     assert lengths.mean() == pytest.approx(2 * 256 * np.sqrt(2 / np.pi), rel=0.15)
     assert (wide.ends - wide.starts).mean() > 2 * lengths.mean()
     assert near.starts.min() >= 0
@@ -103,7 +103,7 @@ def test_bad_ranges_are_refused(starts, ends, words):
         Ranges(Domain(8), starts, ends)
 
 
-def test_misfits_are_refused():
+def test_ranges_over_other_domains_counts_and_buckets_are_refused():
     with pytest.raises(WorkloadError, match="one ordered attribute"):
         Ranges(Domain((2, 2)), [0], [1])
     with pytest.raises(WorkloadError, match="at least one query"):

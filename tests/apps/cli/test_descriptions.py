@@ -1,4 +1,8 @@
-"""One description of a table: job files, flags and ledgers read the explorer's keys."""
+"""One description of a table: job files, flags and ledgers read the explorer's keys.
+
+A description is the JSON that ``serve --tables`` takes. Whatever else reads it, or
+reads the same keys in another spelling, must come to the same cells and policy.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,8 @@ VISITS = {
     "at_most": 5,
     "presence": 2,
 }
+# Each table says something in a way of its own: a column under another name, presence
+# alone, missing values that nothing is joined to.
 TABLES = [
     VISITS,
     {"name": "ages", "attributes": [AGE | {"column": "years", "outside": "cell"}]},
@@ -59,18 +65,19 @@ def test_a_ledger_of_a_description_has_the_policy_of_the_explorer(
     table, tables, tmp_path, capsys
 ):
     words = ["ledger", "create", str(tmp_path / "book"), "--epsilon", "1"]
-    asked = ["--description", str(tables), "--table", table["name"]]
-    assert run_command([*words, *asked]) == 0, capsys.readouterr()
+    words += ["--description", str(tables), "--table", table["name"]]
+    assert run_command(words) == 0, capsys.readouterr()
     with bf.Ledger(tmp_path / "book") as ledger:
-        made = ledger.policy
-    stated = as_table(table).policy()
+        of_ledger = ledger.policy
+    of_explorer = as_table(table).policy()
     if table["name"] == "ages":
-        # The command line calls a column as the records do.
-        assert made.domain.names == ("years",)
-        assert made.domain.shape == stated.domain.shape
+        # The explorer calls the column "age", and the command line calls it "years", as
+        # the records do. So the domains differ in the name.
+        assert of_ledger.domain.names == ("years",)
+        assert of_ledger.domain.shape == of_explorer.domain.shape
     else:
-        assert made.domain.attributes == stated.domain.attributes
-        assert made.implies(stated)
+        assert of_ledger.domain.attributes == of_explorer.domain.attributes
+        assert of_ledger.implies(of_explorer)
 
 
 @pytest.mark.parametrize("joined", ["all", "end", "apart"])
@@ -104,6 +111,7 @@ def test_a_graph_beside_public_missing_values_keeps_its_edges(tmp_path):
 def test_cells_for_stray_values_of_every_column_are_said_at_once():
     plain = parse_domain(["age=4", "pay=3"])
     domain = plain.with_extra_cells(missing=True, outside=["pay"])
+    # The sentence follows from the domain alone, so no other facts of a job are stated.
     words = Facts.extra_cells.fget(SimpleNamespace(domain=domain))
     assert words == ["(missing) of every column", "(outside) of pay"]
 
@@ -112,6 +120,7 @@ def test_flags_take_listed_blocks_and_what_missing_values_are_joined_to():
     domain = parse_domain(["ward=categories:heart,surgery,children", "age=4"])
     words = 'attribute:ward=blocks:heart|"surgery"/children,age=line+extras:end'
     table = parse_table_policy(words, domain)
+    # Neither column has a cell for missing values, so nothing is joined to one.
     assert table == parse_table_policy(words.replace("+extras:end", ""), domain)
     wards = parse_domain("ward=categories:heart,surgery,children")
     ward = parse_policy("blocks:heart|surgery/children", wards)
@@ -131,6 +140,7 @@ def test_a_release_takes_columns_of_a_described_table(tables):
     assert job.ledger_domain is not None
     assert (job.person, job.record, job.at_most) == ("patient", "visit", 5)
     facts = read_facts(job)
+    # Ten cells of ages, and one for missing values.
     assert facts.domain.shape == (11,)
     assert facts.ledger_policy.domain.names == ("age", "ward")
 
@@ -158,7 +168,7 @@ def test_a_refusal_names_the_key_and_the_line(text, reason, tmp_path):
         Job.from_file(path)
 
 
-def test_lines_inside_a_column_are_those_of_its_heading():
+def test_a_description_of_a_column_is_found_at_its_heading():
     text = '[policies."my age"]\nkind = "line"\n[data]\n"source" = "a"\n'
     assert key_lines(text) == {
         ("policies", "my age"): 1,
@@ -193,7 +203,7 @@ def test_a_policy_by_keys_is_refused_by_its_key(policy, reason):
         ),
     ],
 )
-def test_tables_that_contradict_each_other_are_refused(text, reason):
+def test_parts_of_a_job_file_that_contradict_each_other_are_refused(text, reason):
     stated = tomllib.loads(text)
     stated.setdefault("domain", {"age": 9})
     with pytest.raises(InputError, match=reason):
@@ -208,7 +218,7 @@ def test_tables_that_contradict_each_other_are_refused(text, reason):
         ("blocks:a|b", "exactly one block"),
     ],
 )
-def test_words_that_join_wrongly_are_refused(words, reason):
+def test_odd_blocks_and_odd_places_of_missing_values_are_refused(words, reason):
     with pytest.raises(InputError, match=reason):
         parse_policy(words, parse_domain("town=categories:a,b,c"))
 
@@ -228,23 +238,26 @@ def test_what_only_the_explorer_keeps_is_refused(table, reason):
         job_of_table(table)
 
 
-def test_a_file_of_descriptions_is_read_with_care(tmp_path, tables, capsys):
+def test_files_of_descriptions_that_leave_something_open_are_refused(
+    tmp_path, tables, capsys
+):
     with pytest.raises(InputError, match="describes visits, ages, seen, apart"):
         read_description(tables)
     with pytest.raises(InputError, match="received 'visit'"):
         read_description(tables, "visit")
-    one = tmp_path / "one.json"
-    one.write_text(json.dumps(VISITS))
-    assert read_description(one)["person"] == "patient"
-    one.write_text(json.dumps({**VISITS, "policy": {}}))
+    single = tmp_path / "single.json"
+    single.write_text(json.dumps(VISITS))
+    assert read_description(single)["person"] == "patient"
+    single.write_text(json.dumps({**VISITS, "policy": {}}))
     with pytest.raises(InputError, match=r"has no 'policy'.*policies"):
-        read_description(one)
+        read_description(single)
     with pytest.raises(InputError, match="blowfish schema table"):
         read_description(tmp_path / "none.json")
     words = ["ledger", "create", str(tmp_path / "book"), "--epsilon", "1"]
-    both = ["--description", str(tables), "--policy", "full"]
-    assert run_command([*words, *both]) == 2
-    assert run_command([*words, "--policy", "full"]) == 2
-    told = capsys.readouterr().err
-    assert "beside --description" in told
-    assert "Give --domain for every column and --policy" in told
+    policy_twice = ["--description", str(tables), "--policy", "full"]
+    assert run_command([*words, *policy_twice]) == 2
+    policy_alone = ["--policy", "full"]
+    assert run_command([*words, *policy_alone]) == 2
+    errors = capsys.readouterr().err
+    assert "beside --description" in errors
+    assert "Give --domain for every column and --policy" in errors

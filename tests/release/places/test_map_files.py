@@ -12,6 +12,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.errors import InputError
 
+# Three squares in a row, with a cell for points outside of all three.
 RINGS = [[[x, 0], [x, 1], [x + 1, 1], [x + 1, 0], [x, 0]] for x in range(3)]
 SHAPES = [{"type": "Polygon", "coordinates": [ring]} for ring in RINGS]
 TRACTS = bf.Districts.from_shapes(SHAPES, ["A", "B", "C"])
@@ -23,6 +24,7 @@ GRID = bf.Domain.from_box((2, 3), lat=(46, 48), lon=(7, 10))
 
 
 def read(path, question):
+    """Return the rows of a GeoPackage, which is a file of SQLite."""
     with sqlite3.connect(path) as file:
         return file.execute(question).fetchall()
 
@@ -45,6 +47,7 @@ def test_a_geopackage_holds_estimates_intervals_promise_and_style(tmp_path):
     assert default == 1
     renderer = ElementTree.fromstring(style).find("renderer-v2")
     filters = [rule.get("filter") for rule in renderer.iter("rule")]
+    # Five classes of colours, and hatching where the interval is wider than the count.
     assert len(filters) == 6
     assert filters[-1] == '"high" - "low" > 1 * "estimate"'
     assert {layer.get("class") for layer in renderer.iter("layer")} == {
@@ -53,7 +56,7 @@ def test_a_geopackage_holds_estimates_intervals_promise_and_style(tmp_path):
     }
 
 
-def test_no_file_holds_true_counts(tmp_path):
+def test_a_geopackage_has_no_column_beyond_what_was_published(tmp_path):
     RELEASE.to_geopackage(tmp_path / "a.gpkg", TRACTS)
     names = [row[1] for row in read(tmp_path / "a.gpkg", "PRAGMA table_info(tract)")]
     assert names == ["fid", "geom", "id", "estimate", "low", "high"]
@@ -67,13 +70,12 @@ def test_geojson_follows_its_standard(tmp_path):
     first, *_, last = content["features"]
     assert first["properties"].keys() == {"tract", "estimate", "low", "high"}
     assert last["geometry"] is None
-    # Outer rings run against the clock; these were stated with it.
+    # The standard wants outer rings to run against the clock. `RINGS` run with it.
     ((ring,),) = first["geometry"]["coordinates"]
     assert ring == RINGS[0][::-1]
-    again = bf.Districts.from_shapes(
-        [feature["geometry"] for feature in content["features"][:3]], ["A", "B", "C"]
-    )
-    assert again.digest == TRACTS.digest
+    shapes = [feature["geometry"] for feature in content["features"][:3]]
+    read_back = bf.Districts.from_shapes(shapes, ["A", "B", "C"])
+    assert read_back.digest == TRACTS.digest
 
 
 def test_cells_of_a_grid_lie_where_they_belong(tmp_path):
@@ -83,6 +85,7 @@ def test_cells_of_a_grid_lie_where_they_belong(tmp_path):
     release.to_geojson(tmp_path / "grid.geojson")
     features = json.loads((tmp_path / "grid.geojson").read_text())["features"]
     assert len(features) == 6
+    # Feature 4 is row 1, column 1: latitudes from 47 on, longitudes from 8 on.
     ((ring,),) = features[4]["geometry"]["coordinates"]
     assert ring[0] == [8, 47]
     assert features[4]["properties"]["estimate"] == release.estimate[1, 1]
@@ -91,14 +94,15 @@ def test_cells_of_a_grid_lie_where_they_belong(tmp_path):
 
 
 def test_intervals_of_the_noise_alone_are_called_so(tmp_path):
-    line = bf.Domain.from_box((16, 16), x=(0, 1), y=(0, 1))
-    asked = bf.workloads.Rectangles.random(line, 20, rng=1)
-    dawa = bf.Dawa(bf.policies.AddRemove(line), asked, epsilon=0.1)
+    grid = bf.Domain.from_box((16, 16), x=(0, 1), y=(0, 1))
+    asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
+    dawa = bf.Dawa(bf.policies.AddRemove(grid), asked, epsilon=0.1)
     release = dawa.release(np.full((16, 16), 9), rng=1)
     path = tmp_path / "noise.gpkg"
     release.to_geopackage(path)
     names = [row[1] for row in read(path, "PRAGMA table_info(cell)")]
     assert names[-2:] == ["noise_low", "noise_high"]
+    # -1 stands for a plane without a reference system: sides are called x and y.
     assert read(path, "SELECT srs_id FROM gpkg_geometry_columns") == [(-1,)]
     with pytest.raises(InputError, match="GeoJSON is in WGS 84"):
         release.to_geojson(tmp_path / "noise.geojson")
@@ -108,6 +112,7 @@ def test_polygons_of_other_cells_are_refused(tmp_path):
     other = bf.Districts.from_shapes(SHAPES, ["A", "B", "D"])
     with pytest.raises(InputError, match="districts with these borders"):
         RELEASE.to_geojson(tmp_path / "a.geojson", other)
+    # Categories without borders become a map by districts of the same ids.
     plain = bf.Domain.from_levels(["A", "B"], name="tract")
     release = bf.Laplace(bf.policies.Full(plain), epsilon=1).release([5, 6], rng=1)
     release.to_geojson(tmp_path / "b.geojson", TRACTS)
@@ -122,8 +127,8 @@ def test_systems_of_other_countries_are_named(tmp_path):
     place = bf.Domain.from_polygons(swiss)
     release = bf.Laplace(bf.policies.Full(place), epsilon=1).release([5, 6, 7], rng=1)
     release.to_geopackage(tmp_path / "swiss.gpkg", swiss)
-    found = read(tmp_path / "swiss.gpkg", "SELECT srs_id FROM gpkg_geometry_columns")
-    assert found == [(2056,)]
+    systems = read(tmp_path / "swiss.gpkg", "SELECT srs_id FROM gpkg_geometry_columns")
+    assert systems == [(2056,)]
 
 
 def test_readers_of_maps_open_both_files(tmp_path):
@@ -139,7 +144,11 @@ def test_readers_of_maps_open_both_files(tmp_path):
 
 
 def nested_country():
-    """Return twelve tracts in four counties, and a nesting over cells with strays."""
+    """Return twelve tracts, and how they lie in states, with a cell for points outside.
+
+    A code such as "a02" is read digit by digit: the level "State" is "a", the level
+    "state" is "a0". These two names differ in capitals only.
+    """
     corners = [(x, y) for x in range(4) for y in range(3)]
     shapes = [
         {
@@ -179,7 +188,9 @@ def test_every_level_of_nested_districts_is_a_layer_with_its_style(tmp_path):
             id: float(count) for id, count in answers.items()
         }
         assert all(low <= estimate <= high for _, estimate, low, high, _ in rows)
-    # A county of three tracts has one ring: its outline, borders inside left out.
+    # Three tracts in a column have one outline, without the borders between them. Its
+    # bytes: a header with the box, the heads of a collection and of its polygon, the
+    # number of points, and nine points of two doubles.
     ((blob,),) = read(path, "SELECT geom FROM state WHERE id = 'a0'")
     assert len(blob) == 40 + 9 + 9 + 4 + 9 * 16
     pyogrio = pytest.importorskip("pyogrio")
@@ -201,6 +212,7 @@ def test_levels_that_nothing_measured_tells_apart_are_no_layers(tmp_path):
 
 
 def test_a_layer_has_no_name_that_the_format_keeps_for_itself(tmp_path):
+    # SQLite has a table of this name in every GeoPackage.
     tracts, _ = nested_country()
     place = bf.Domain.from_levels(tracts.ids, name="gpkg_contents")
     laplace = bf.Laplace(bf.policies.AddRemove(place), epsilon=1)
