@@ -772,6 +772,9 @@ class TablesRun:
         # Running totals end in the number of records, which stands first, exactly.
         tables = [MergedTable((), ()), *batch]
         shares = [0.0, *([1.0] * len(batch))]
+        for place in running:
+            # A long move changes many totals, and would make all others noisier.
+            shares[place] = min(1.0, 2.0 / self.rules.spans[batch[place - 1].axes[0]])
         measured = self._measure("chosen", tables, shares, price, running)
         records = int(measured[0][0].sum())
         for place in running:

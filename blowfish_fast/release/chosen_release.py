@@ -656,7 +656,8 @@ class ChosenTablesRelease(TablesRelease):
             {
                 measured.table.axes
                 for measured in self._measured
-                if measured.step == "chosen"
+                # Single tables, and the number of records, are measured anyway.
+                if measured.step == "chosen" and len(measured.table.axes) > 1
             }
         )
         return (

@@ -18,15 +18,18 @@ from scipy import special, stats
 from blowfish_fast.measure import tails
 from blowfish_fast.measure.noise import Spread, laplace_variance
 from blowfish_fast.measure.total_error import (
+    FEWEST_STEPS,
     Binomial,
     Hypergeometric,
     NoisyCounts,
     PoissonCount,
     Thinned,
+    _room_for_noise,
     excluded_mean,
     excluded_number,
     excluded_share,
     ladder_misses,
+    many_steps_half_widths,
     sampling_half_widths,
     small_noise_half_widths,
 )
@@ -232,7 +235,7 @@ def test_a_normal_variable_joins_the_noise(scale, rows):
     for size in (0.1, 1.0, 50.0):
         variance = spread.variance * size
         for miss in (0.1, 0.01):
-            (half,) = sampling_half_widths(spread, variance, miss)
+            (half,) = sampling_half_widths(spread, variance, miss, np.zeros(1))
             deviation = float(np.sqrt(variance[0]))
             beyond = special.ndtr((values - half) / deviation)
             beyond += special.ndtr((-values - half) / deviation)
@@ -244,12 +247,12 @@ def test_a_normal_variable_joins_the_noise(scale, rows):
 def test_a_normal_variable_alone_has_its_own_half_width():
     zero = np.zeros(2)
     silent = Spread(zero, zero, zero, zero, zero)
-    half = sampling_half_widths(silent, np.array([4.0, 0.0]), 0.05)
+    half = sampling_half_widths(silent, np.array([4.0, 0.0]), 0.05, zero)
     assert half[0] == pytest.approx(2 * 1.96, rel=0.01)
     assert half[1] == 0.0
     gaussian = Spread(*(np.array([one]) for one in (9.0, 9.0, 3.0, 1.0, 3.0)), 3.0, 1)
     # Variances 9 and 16 add up to 25: a deviation of 5.
-    (half,) = sampling_half_widths(gaussian, np.array([16.0]), 0.05)
+    (half,) = sampling_half_widths(gaussian, np.array([16.0]), 0.05, np.zeros(1))
     assert 5 * 1.95 < half < 5 * 2.6
 
 
@@ -307,7 +310,8 @@ def test_little_noise_beside_a_normal_variable_costs_little_and_is_counted():
             assert half >= plain * (1 - 1e-9)
             if times >= 10 and miss == 0.05:
                 assert half <= 1.03 * plain
-                assert sampling_half_widths(spread, variance, miss)[0] == half
+                both = sampling_half_widths(spread, variance, miss, np.zeros(1))
+                assert both[0] == half
             # Planted: the quantile of the normal number alone leaves the noise out.
             assert beyond(quantile * deviation, deviation) > miss
 
@@ -318,4 +322,61 @@ def test_much_noise_or_a_large_miss_is_left_to_the_table():
     for variance, miss in ((0.5, 0.05), (0.0, 0.05), (100.0, 0.5)):
         half = small_noise_half_widths(loud, variance * ones, miss)
         assert np.isinf(half).all()
-        assert np.isfinite(sampling_half_widths(loud, variance * ones, miss)).all()
+        both = sampling_half_widths(loud, variance * ones, miss, 0.0 * ones)
+        assert np.isfinite(both).all()
+
+
+def worst_chance(half, noise, sure):
+    """Return the largest chance of a half-width over noise of two or three values.
+
+    Beside normal variables of every variance up to 1, where `sure` is false.
+    """
+    deviations = np.ones(1) if sure else np.linspace(0.002, 1.0, 120)
+    deviations, reach = deviations[:, None], np.geomspace(0.1, 9.0 * half, 300)
+    # The noise is 0, or reach to either side, as often as its mean square allows.
+    moved = np.minimum(noise / reach**2, 1.0)
+    inside = 2.0 * special.ndtr(-half / deviations)
+    outside = special.ndtr((reach - half) / deviations)
+    outside = outside + special.ndtr((-reach - half) / deviations)
+    return float(((1.0 - moved) * inside + moved * outside).max())
+
+
+@pytest.mark.parametrize("miss", [0.25, 0.05, 0.001, 1e-8])
+def test_little_noise_fits_whatever_its_law_beside_smaller_variances_too(miss):
+    halves, room = _room_for_noise(miss)
+    places = range(20, halves.size, 60)
+    for place in places:
+        assert worst_chance(halves[place], room[place], sure=False) <= miss
+    # Planted: what fits beside the stated variance alone, as if it were the true one.
+    grown = room.copy()
+    for place in places:
+        while worst_chance(halves[place], 1.05 * grown[place], sure=True) <= miss:
+            grown[place] *= 1.05
+    assert (grown[places] >= room[places]).all()
+    far = places[-1]
+    assert worst_chance(halves[far], grown[far], sure=False) > miss
+
+
+def test_a_normal_law_of_few_records_is_left_to_the_table():
+    ones = np.ones(1)
+    law = equal_rows(0.1, 1)
+    for variance, many in ((29.0, False), (31.0, True)):
+        half = many_steps_half_widths(law, variance * ones, 0.05, ones)
+        assert np.isfinite(half[0]) == many
+        # A step twice as long makes a quarter of the records.
+        half = many_steps_half_widths(law, 4 * variance * ones, 0.05, 2 * ones)
+        assert np.isfinite(half[0]) == many
+    plain = small_noise_half_widths(law, 100.0 * ones, 0.05)
+    stepped = many_steps_half_widths(law, 100.0 * ones, 0.05, ones)
+    assert stepped[0] == plain[0] + 0.5
+
+
+def test_counts_whose_variance_is_read_off_them_miss_little_more_than_stated():
+    # By the law of Poisson counts: their own root as deviation, and no noise.
+    counts, means = np.arange(1, 700), np.geomspace(0.5, 400.0, 400)
+    half = 1.96 * np.sqrt(counts) + 0.5
+    misses = np.abs(counts - means[:, None]) > half
+    law = stats.poisson.pmf(counts, means[:, None])
+    assert (law * (misses & (counts >= FEWEST_STEPS))).sum(axis=1).max() <= 0.0545
+    # Planted: from the first record on.
+    assert (law * misses).sum(axis=1).max() > 0.06

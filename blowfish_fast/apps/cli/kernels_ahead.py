@@ -6,7 +6,8 @@ The compiler uses one core, and a map needs its kernels one after the other:
     the other one    boxes, fits, order of cells, sums   |  ends
 
 What is compiled is on disk, where the first process looks before it compiles anything:
-it finds it there, or does it itself. Nothing here reads data or depends on any.
+it finds it there, or does it itself. Nothing here reads data or depends on any, and the
+first process needs none of it: where no other can be started, it goes on alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
 from blowfish_fast._support.machine import usable_cores
@@ -25,25 +26,31 @@ def compiling_beside() -> Iterator[None]:
     """Have the last kernels of a map compiled beside what runs here, if they are not.
 
     Only for a process that runs one command, on two cores or more. The other process
-    ends with what runs here.
+    is ended with what runs here. If this one is killed, the other ends by itself when
+    these kernels are compiled.
 
     Yields
     ------
     None
         While the other process compiles.
     """
-    if not COMPILER.alone or usable_cores() < 2 or compiled_before("tree.fit"):
+    # Python that is part of another program may not know its own.
+    needed = COMPILER.alone and usable_cores() >= 2 and sys.executable
+    if not needed or compiled_before("tree.fit"):
         yield
         return
     # -P: what lies in the folder where the command was typed is not imported.
     words = [sys.executable, "-P", "-m", __name__]
-    silent = subprocess.DEVNULL
-    other = subprocess.Popen(words, stdin=silent, stdout=silent, stderr=silent)
+    silent, other = subprocess.DEVNULL, None
+    # A full table of processes, little memory, or a platform that starts none.
+    with suppress(OSError):
+        other = subprocess.Popen(words, stdin=silent, stdout=silent, stderr=silent)
     try:
         yield
     finally:
-        other.terminate()
-        other.wait()
+        if other is not None:
+            other.terminate()
+            other.wait()
 
 
 def compile_last_kernels() -> None:

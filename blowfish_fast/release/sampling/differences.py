@@ -26,7 +26,7 @@ from blowfish_fast._support.validation import as_confidence, as_number
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths, rough_half_widths
-from blowfish_fast.measure.total_error import small_noise_half_widths
+from blowfish_fast.measure.total_error import many_steps_half_widths
 from blowfish_fast.release.query_grid import Grid, SparseRows, ValueRows, without_zeros
 
 from .designs import Bernoulli, Simple, Stratified
@@ -39,6 +39,7 @@ from .sampled_release import (
     Sampled,
     VarianceParts,
     as_sparse,
+    steps_of,
     whole_rows_of,
 )
 from .strata import Strata, strata_of
@@ -79,11 +80,14 @@ class Law(NamedTuple):
         The noise in that variance.
     noise : Spread
         The noise in the answer itself.
+    step : float
+        How far one record moves the answer, at most.
     """
 
     sampling: float
     unsure: Spread
     noise: Spread
+    step: float
 
 
 class Difference(float):
@@ -177,9 +181,10 @@ class Difference(float):
             unsure = half_widths(law.unsure, 2.0 * taken / len(self._laws))
             sampling += max(law.sampling + float(unsure[0]), 0.0)
         noise, drawn = _added([law.noise for law in self._laws]), np.array([sampling])
+        step = np.array([max(law.step for law in self._laws)])
         ends = (
             half_widths(noise.plus(drawn), miss - taken),
-            small_noise_half_widths(noise, drawn, miss - taken),
+            many_steps_half_widths(noise, drawn, miss - taken, step),
         )
         return min(float(half[0]) for half in ends)
 
@@ -318,7 +323,8 @@ def _law(source: Sampled, row: Any) -> Law:
     squares = values.multiply(values).multiply(variances[None, :])
     squared = SparseRows(domain, without_zeros(squares))
     drawn = float(source.answers(squared)[0])
-    return Law(max(drawn, 0.0), source.spread(squared), source.spread(linear))
+    (step,) = steps_of(linear.matrix).tolist()
+    return Law(max(drawn, 0.0), source.spread(squared), source.spread(linear), step)
 
 
 def from_means(source: Sampled, row: FloatArray, strata: Strata) -> FloatArray:

@@ -57,6 +57,7 @@ from .sampled_release import (
     cell_rows,
     check_method,
     refuse_exact,
+    steps_of,
 )
 from .strata import strata_of
 from .trimming import trimmed_counts
@@ -209,7 +210,8 @@ def _normal_counts(source: Sampled, workload: Workload) -> FloatArray:
     answers, spread = source.answers(workload), source.spread(workload)
 
     def room(people: FloatArray) -> FloatArray:
-        half = sampling_half_widths(spread, left * rate * people, source.miss)
+        variance, steps = left * rate * people, np.ones(people.size)
+        half = sampling_half_widths(spread, variance, source.miss, steps)
         return np.asarray(half - np.abs(answers - rate * people))
 
     centre = np.maximum(answers, 0.0) / rate
@@ -278,7 +280,9 @@ def stratified_counts(
         variance += np.where(touched, scale * worst, 0.0)
     weighted = without_zeros(sparse.csr_array(rows.multiply(strata.weights[None, :])))
     asked = SparseRows(domain, weighted)
-    half = sampling_half_widths(source.spread(asked), variance, source.miss - taken)
+    half = sampling_half_widths(
+        source.spread(asked), variance, source.miss - taken, steps_of(asked.matrix)
+    )
     centre = source.answers(asked)
     top = float(strata.people.sum())
     return np.clip(np.stack([centre - half, centre + half], axis=-1), 0.0, top)
@@ -300,7 +304,9 @@ def _weighted_counts(
     taken = SIDE_SHARE * source.miss
     above = noise_half_widths(source.spread(squared), 2.0 * taken)
     variance = np.maximum(source.answers(squared) + above, 0.0)
-    half = sampling_half_widths(source.spread(asked), variance, source.miss - taken)
+    half = sampling_half_widths(
+        source.spread(asked), variance, source.miss - taken, steps_of(asked.matrix)
+    )
     centre = source.answers(asked)
     return np.maximum(np.stack([centre - half, centre + half], axis=-1), 0.0)
 

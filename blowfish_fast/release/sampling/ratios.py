@@ -35,6 +35,7 @@ from .sampled_release import (
     Method,
     Sampled,
     as_sparse,
+    steps_of,
 )
 
 LOOKED_AT = 4
@@ -124,6 +125,21 @@ class Ratio:
         """
         return self.drawn.half_widths(self._residuals(tried))
 
+    def steps(self, tried: FloatArray) -> FloatArray:
+        """Return how far one record moves the sums of "value - mu", at most.
+
+        Parameters
+        ----------
+        tried : ndarray of float64, shape (groups,)
+            The mu that is tried in each group.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups,)
+            The steps.
+        """
+        return steps_of(self._residuals(tried).multiply(self.drawn.weights[None, :]))
+
     def _residuals(self, tried: FloatArray) -> Any:
         """Return "value - mu" of a record of each cell, 0 outside of the group."""
         return self.values - as_sparse(self.inside.multiply(tried[:, None]))
@@ -138,6 +154,7 @@ class Ratio:
                 self.law(tried),
                 self.squares(tried, 2.0 * taken),
                 left,
+                self.steps(tried),
             ),
             sides,
         )
@@ -157,7 +174,11 @@ class Ratio:
         factor = self.source.factor
         return self._solve(
             lambda tried: sampling_half_widths(
-                self.law(tried), factor * most * tried * (1.0 - tried), left
+                self.law(tried),
+                factor * most * tried * (1.0 - tried),
+                left,
+                # One of everybody is such or not, and counts once.
+                np.ones(tried.size),
             )
         )
 

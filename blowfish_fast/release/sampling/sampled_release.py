@@ -463,3 +463,28 @@ def as_sparse(rows: AnyArray) -> Any:
     from scipy import sparse
 
     return sparse.csr_array(rows)
+
+
+def steps_of(rows: Any) -> FloatArray:
+    """Return how far one record moves each sum: in, out, or to another cell.
+
+    Parameters
+    ----------
+    rows : scipy sparse array, shape (sums, cells)
+        What a record of each cell adds.
+
+    Returns
+    -------
+    ndarray of float64, shape (sums,)
+        From the least that a record adds to the most, where none adds 0.
+
+    Examples
+    --------
+    >>> steps_of(np.array([[0.0, 2.0, 3.0], [-1.0, 1.0, 0.5], [4.0, 4.0, 4.0]]))
+    array([3., 2., 4.])
+    """
+    listed = as_sparse(rows).tocoo()
+    ends = np.zeros((2, listed.shape[0]))
+    np.maximum.at(ends[0], listed.coords[0], listed.data)
+    np.minimum.at(ends[1], listed.coords[0], listed.data)
+    return np.asarray(ends[0] - ends[1])

@@ -264,12 +264,13 @@ def _normal_halves(ratio: Ratio, tried: FloatArray) -> FloatArray:
     source, taken = ratio.source, SIDE_SHARE * ratio.source.miss
     left = source.miss - taken - ratio._size_share()
     if isinstance(source.design, Stratified | Weighted):
-        variance = ratio.squares(tried, 2.0 * taken)
+        variance, steps = ratio.squares(tried, 2.0 * taken), ratio.steps(tried)
     else:
         asked = SparseRows(source.release.domain, ratio.inside)
         _, most, _ = source.sizes(asked, taken)
         variance = source.factor * most * tried * (1.0 - tried)
-    return sampling_half_widths(ratio.law(tried), variance, left)
+        steps = np.ones(tried.size)
+    return sampling_half_widths(ratio.law(tried), variance, left, steps)
 
 
 def tested_cells(tests: QuantileTests, many: int) -> tuple[IntArray, IntArray]:

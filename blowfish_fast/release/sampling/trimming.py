@@ -23,7 +23,7 @@ from blowfish_fast.measure.total_error import sampling_half_widths
 from blowfish_fast.release.grants import from_zero
 from blowfish_fast.release.query_grid import SparseRows, without_zeros
 
-from .sampled_release import SIDE_SHARE, Sampled
+from .sampled_release import SIDE_SHARE, Sampled, steps_of
 
 
 def trimmed_counts(source: Sampled, rows: Any) -> FloatArray:
@@ -93,7 +93,9 @@ def _one_sided(
     # Tables of half-widths are of both sides of a symmetric law.
     above = noise_half_widths(source.spread(squared), 2.0 * taken)
     variance = np.maximum(source.answers(squared) + above, 0.0)
-    half = sampling_half_widths(source.spread(asked), variance, 2.0 * (miss - taken))
+    half = sampling_half_widths(
+        source.spread(asked), variance, 2.0 * (miss - taken), steps_of(asked.matrix)
+    )
     return source.answers(asked), half
 
 

@@ -91,8 +91,9 @@ def test_a_second_process_is_started_silently_and_ended(started):
         (ahead.COMPILER, "alone", False),
         (ahead, "usable_cores", lambda: 1),
         (ahead, "compiled_before", lambda module: True),
+        (sys, "executable", None),
     ],
-    ids=["one call of many", "one core", "compiled before"],
+    ids=["one call of many", "one core", "compiled before", "within a program"],
 )
 def test_none_is_started_where_it_would_not_help(
     started, monkeypatch, owner, name, value
@@ -101,6 +102,17 @@ def test_none_is_started_where_it_would_not_help(
     with ahead.compiling_beside():
         pass
     assert started == []
+
+
+def test_where_no_process_can_be_started_the_command_goes_on(started, monkeypatch):
+    def refuse(words, **streams):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    ran = []
+    with ahead.compiling_beside():
+        ran.append(True)
+    assert ran == [True]
 
 
 def test_what_it_runs_is_ready_afterwards():
