@@ -187,22 +187,62 @@ def fitting_head(path: Path, heads: list[CsvHead], wanted: Sequence[str]) -> Csv
     Raises
     ------
     InputError
-        If a column is missing, or there twice.
+        If a column is missing, or has a name that others have too.
     """
     fitting = [
         candidate
         for candidate in heads
-        if all(name in candidate.names for name in wanted)
+        if {*wanted} <= {*candidate.names, *told_apart(candidate.names)}
     ]
     head = max(fitting or heads, key=lambda candidate: len(candidate.names))
     if not fitting or not any(head.names):
         raise lacking_columns(path, wanted, head.names)
-    twice = [name for name in wanted if head.names.count(name) > 1]
-    if twice:
-        raise InputError(
-            f"{path} has more than one column {twice[0]!r}; rename the others"
-        )
-    return head
+    apart = told_apart(head.names)
+    for name in wanted:
+        if name not in apart:
+            places = [
+                other
+                for other, old in zip(apart, head.names, strict=True)
+                if old == name
+            ]
+            raise InputError(
+                f"{path} has more than one column {name!r}",
+                way_out=f"Call it by its place, {' or '.join(map(repr, places))}, or "
+                "rename the others",
+            )
+    # A column that nobody asks for by its place stays without a name.
+    names = [
+        other if old or other in wanted else old
+        for other, old in zip(apart, head.names, strict=True)
+    ]
+    return head._replace(names=names)
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Return different names of columns, with the place where others have the name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names of a header.
+
+    Returns
+    -------
+    list of str
+        Different names.
+
+    Examples
+    --------
+    >>> told_apart(["age", "answer", "", "answer"])
+    ['age', 'answer (column 2)', 'column 3', 'answer (column 4)']
+    """
+    apart = []
+    for at, name in enumerate(names, start=1):
+        place = f"{name} (column {at})" if name else f"column {at}"
+        while place in names:
+            place += " of the file"
+        apart.append(name if name and names.count(name) == 1 else place)
+    return apart
 
 
 class CsvTable:
@@ -253,17 +293,10 @@ class CsvTable:
             columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(count))
             options |= {"auto_detect": "false", "columns": f"{{{columns}}}"}
         else:
-            names = ", ".join(map(literal, self._unique_names()))
+            names = ", ".join(map(literal, told_apart(self.head.names)))
             options |= {"sample_size": "-1", "names": f"[{names}]"}
         stated = ", ".join(f"{name} = {value}" for name, value in options.items())
         return f"read_csv('/dev/fd/{self._pipe}', {stated})"
-
-    def _unique_names(self) -> list[str]:
-        names = self.head.names
-        return [
-            name if name and name not in names[:at] else f"column {at + 1}"
-            for at, name in enumerate(names)
-        ]
 
     def _feed(self, end: int) -> None:
         try:
@@ -497,7 +530,8 @@ class TextForm(NamedTuple):
     decimal : str, optional
         The decimal mark, "," or ".".
     dates : str, optional
-        How dates are written, such as "DD.MM.YYYY".
+        How dates are written, such as "DD.MM.YYYY"; where a column holds several ways,
+        "DD.MM.YYYY or YYYY-MM-DD". No text may read as a date in two of them.
     blanks : tuple[str, ...], default ()
         Texts that stand for a missing value.
     """
@@ -522,7 +556,7 @@ class TextForm(NamedTuple):
                 "between thousands are then read, too"
             )
         if self.dates is not None:
-            _date_pattern(self.dates)
+            _check_date_forms(self.dates)
 
     def value(self, text: str, kind: str) -> str:
         """Return the SQL of a number, date or category; NULL if the text holds none.
@@ -715,8 +749,36 @@ def within_64_bits(number: str) -> str:
     return f"CAST(greatest(least({number}, {MOST_64}), {LEAST_64}) AS BIGINT)"
 
 
+def date_forms(words: str) -> list[str]:
+    """Return the ways to write dates of ``DD.MM.YYYY or YYYY-MM-DD``, one by one."""
+    return [form.strip() for form in words.split(" or ")]
+
+
+def _check_date_forms(words: str) -> None:
+    """Refuse what is no way to write dates, and two ways that read one text."""
+    forms = date_forms(words)
+    patterns = [_date_pattern(form)[0] for form in forms]
+    for at, form in enumerate(forms):
+        shown = form.replace("YYYY", "2003").replace("MM", "02").replace("DD", "01")
+        others = (other for other in range(len(forms)) if other != at)
+        twin = next((at for at in others if re.fullmatch(patterns[at], shown)), None)
+        if twin is not None:
+            raise InputError(
+                "no text may be a date in two of the stated ways",
+                received=f"{form} and {forms[twin]}, and {shown} reads as both",
+                way_out="State one of them, and convert the dates that are written in "
+                "the other",
+            )
+
+
 def _date(text: str, words: str) -> str:
-    """Return the SQL of a moment in UTC."""
+    """Return the SQL of a moment in UTC, written in one of the stated ways."""
+    moments = [_moment(text, form) for form in date_forms(words)]
+    return moments[0] if len(moments) == 1 else f"COALESCE({', '.join(moments)})"
+
+
+def _moment(text: str, words: str) -> str:
+    """Return the SQL of a moment in UTC that is written in one way."""
     pattern, written = _date_pattern(words)
     regexp = literal(pattern + CLOCK)
     clock = len(re.findall("YYYY|MM|DD", words)) + 1
@@ -740,7 +802,8 @@ def _date_pattern(words: str) -> tuple[str, str]:
     if sorted(fields) not in (["DD", "MM", "YYYY"], ["MM", "YYYY"]) or not plain:
         raise InputError(
             "dates are written with YYYY, MM and DD, as in DD.MM.YYYY, MM/DD/YYYY or "
-            f"YYYYMMDD; received {words!r}"
+            "YYYYMMDD, and in several ways as in DD.MM.YYYY or YYYY-MM-DD; received "
+            f"{words!r}"
         )
     apart = words != ISO and not any(mark == "" for mark in marks[1:-1])
     digits = "([0-9]{1,2})" if apart else "([0-9]{2})"
