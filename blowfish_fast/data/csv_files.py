@@ -31,6 +31,8 @@ ZIP, GZIP = b"PK\x03\x04", b"\x1f\x8b"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 TORN = (EOFError, zlib.error, gzip.BadGzipFile)
 """What a file that is not packed as its name says raises."""
+COLUMN_TYPES = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR")
+"""What a column of a table may become: yes, true and 12:00 stay texts, as stated."""
 MOST_LINES = 50
 """Lines that the names may take."""
 LONGEST_LINE = 2**20
@@ -293,10 +295,23 @@ class CsvTable:
             columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(count))
             options |= {"auto_detect": "false", "columns": f"{{{columns}}}"}
         else:
-            names = ", ".join(map(literal, told_apart(self.head.names)))
+            names = ", ".join(map(literal, self.column_names()))
+            kinds = ", ".join(map(literal, COLUMN_TYPES))
             options |= {"sample_size": "-1", "names": f"[{names}]"}
+            options["auto_type_candidates"] = f"[{kinds}]"
         stated = ", ".join(f"{name} = {value}" for name, value in options.items())
         return f"read_csv('/dev/fd/{self._pipe}', {stated})"
+
+    def column_names(self) -> list[str]:
+        """Return the names of the columns in DuckDB, to which a and A are the same."""
+        names = told_apart(self.head.names)
+        small = [name.lower() for name in names]
+        apart = [
+            f"{name} (column {at})" if small.count(name.lower()) > 1 else name
+            for at, name in enumerate(names, start=1)
+        ]
+        # No name in SQL holds the sign of number 0.
+        return [name.replace("\0", " ") for name in apart]
 
     def _feed(self, end: int) -> None:
         try:
@@ -343,13 +358,19 @@ class CsvTable:
             "charged"
         ) from None
 
+    def other_fields(self) -> InputError:
+        """Return the refusal of lines that are longer or shorter than the first."""
+        return InputError(
+            f"{self.path}: some line has more or fewer fields than the first; "
+            "values with the delimiter in them need quotes. Nothing was charged"
+        )
+
     def _parse_error(self, words: str) -> InputError:
         """Say what is wrong without a word of what the file holds."""
-        if "Number of Columns" in words:
-            return InputError(
-                f"{self.path}: some line has more or fewer fields than the first; "
-                "values with the delimiter in them need quotes. Nothing was charged"
-            )
+        # The rest lists the options of DuckDB, "quote" among them.
+        words = words.partition("Possible fixes")[0].partition("LINE 1")[0]
+        if "Number of Columns" in words or "having less columns" in words:
+            return self.other_fields()
         if "quote" in words:
             return InputError(
                 f"{self.path}: every quotation mark that opens a value must be closed "
@@ -357,8 +378,9 @@ class CsvTable:
                 "it, or double a mark that belongs to a value. Nothing was charged"
             )
         return InputError(
-            f"{self.path} cannot be read as a CSV file: some line has no such form, or "
-            "is longer than 2 MB. Nothing was charged"
+            f"{self.path} cannot be read as a CSV file: some quotation mark is not "
+            "closed, some line has other fields than the first, or is longer than 2 "
+            "MB. Nothing was charged"
         )
 
 
@@ -404,6 +426,11 @@ def load_table(connection: Any, csv_table: CsvTable, table: str) -> None:
         connection.execute(
             f'CREATE TABLE "{name}" AS SELECT * FROM {csv_table.source(texts=False)}'
         )
+    made = len(connection.execute(f'SELECT * FROM "{name}" LIMIT 0').description)
+    if made != len(csv_table.head.names):
+        # Where types are found out, longer lines would make columns of their own.
+        connection.execute(f'DROP TABLE "{name}"')
+        raise csv_table.other_fields()
 
 
 def lacking_columns(
