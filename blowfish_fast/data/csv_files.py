@@ -31,6 +31,8 @@ ZIP, GZIP = b"PK\x03\x04", b"\x1f\x8b"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 TORN = (EOFError, zlib.error, gzip.BadGzipFile)
 """What a file that is not packed as its name says raises."""
+COLUMN_TYPES = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR")
+"""What a column of a table may become: yes, true and 12:00 stay texts, as stated."""
 MOST_LINES = 50
 """Lines that the names may take."""
 LONGEST_LINE = 2**20
@@ -187,22 +189,62 @@ def fitting_head(path: Path, heads: list[CsvHead], wanted: Sequence[str]) -> Csv
     Raises
     ------
     InputError
-        If a column is missing, or there twice.
+        If a column is missing, or has a name that others have too.
     """
     fitting = [
         candidate
         for candidate in heads
-        if all(name in candidate.names for name in wanted)
+        if {*wanted} <= {*candidate.names, *told_apart(candidate.names)}
     ]
     head = max(fitting or heads, key=lambda candidate: len(candidate.names))
     if not fitting or not any(head.names):
         raise lacking_columns(path, wanted, head.names)
-    twice = [name for name in wanted if head.names.count(name) > 1]
-    if twice:
-        raise InputError(
-            f"{path} has more than one column {twice[0]!r}; rename the others"
-        )
-    return head
+    apart = told_apart(head.names)
+    for name in wanted:
+        if name not in apart:
+            places = [
+                other
+                for other, old in zip(apart, head.names, strict=True)
+                if old == name
+            ]
+            raise InputError(
+                f"{path} has more than one column {name!r}",
+                way_out=f"Call it by its place, {' or '.join(map(repr, places))}, or "
+                "rename the others",
+            )
+    # A column that nobody asks for by its place stays without a name.
+    names = [
+        other if old or other in wanted else old
+        for other, old in zip(apart, head.names, strict=True)
+    ]
+    return head._replace(names=names)
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Return different names of columns, with the place where others have the name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names of a header.
+
+    Returns
+    -------
+    list of str
+        Different names.
+
+    Examples
+    --------
+    >>> told_apart(["age", "answer", "", "answer"])
+    ['age', 'answer (column 2)', 'column 3', 'answer (column 4)']
+    """
+    apart = []
+    for at, name in enumerate(names, start=1):
+        place = f"{name} (column {at})" if name else f"column {at}"
+        while place in names:
+            place += " of the file"
+        apart.append(name if name and names.count(name) == 1 else place)
+    return apart
 
 
 class CsvTable:
@@ -253,17 +295,23 @@ class CsvTable:
             columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(count))
             options |= {"auto_detect": "false", "columns": f"{{{columns}}}"}
         else:
-            names = ", ".join(map(literal, self._unique_names()))
+            names = ", ".join(map(literal, self.column_names()))
+            kinds = ", ".join(map(literal, COLUMN_TYPES))
             options |= {"sample_size": "-1", "names": f"[{names}]"}
+            options["auto_type_candidates"] = f"[{kinds}]"
         stated = ", ".join(f"{name} = {value}" for name, value in options.items())
         return f"read_csv('/dev/fd/{self._pipe}', {stated})"
 
-    def _unique_names(self) -> list[str]:
-        names = self.head.names
-        return [
-            name if name and name not in names[:at] else f"column {at + 1}"
-            for at, name in enumerate(names)
+    def column_names(self) -> list[str]:
+        """Return the names of the columns in DuckDB, to which a and A are the same."""
+        names = told_apart(self.head.names)
+        small = [name.lower() for name in names]
+        apart = [
+            f"{name} (column {at})" if small.count(name.lower()) > 1 else name
+            for at, name in enumerate(names, start=1)
         ]
+        # No name in SQL holds the sign of number 0.
+        return [name.replace("\0", " ") for name in apart]
 
     def _feed(self, end: int) -> None:
         try:
@@ -310,13 +358,19 @@ class CsvTable:
             "charged"
         ) from None
 
+    def other_fields(self) -> InputError:
+        """Return the refusal of lines that are longer or shorter than the first."""
+        return InputError(
+            f"{self.path}: some line has more or fewer fields than the first; "
+            "values with the delimiter in them need quotes. Nothing was charged"
+        )
+
     def _parse_error(self, words: str) -> InputError:
         """Say what is wrong without a word of what the file holds."""
-        if "Number of Columns" in words:
-            return InputError(
-                f"{self.path}: some line has more or fewer fields than the first; "
-                "values with the delimiter in them need quotes. Nothing was charged"
-            )
+        # The rest lists the options of DuckDB, "quote" among them.
+        words = words.partition("Possible fixes")[0].partition("LINE 1")[0]
+        if "Number of Columns" in words or "having less columns" in words:
+            return self.other_fields()
         if "quote" in words:
             return InputError(
                 f"{self.path}: every quotation mark that opens a value must be closed "
@@ -324,8 +378,9 @@ class CsvTable:
                 "it, or double a mark that belongs to a value. Nothing was charged"
             )
         return InputError(
-            f"{self.path} cannot be read as a CSV file: some line has no such form, or "
-            "is longer than 2 MB. Nothing was charged"
+            f"{self.path} cannot be read as a CSV file: some quotation mark is not "
+            "closed, some line has other fields than the first, or is longer than 2 "
+            "MB. Nothing was charged"
         )
 
 
@@ -371,6 +426,11 @@ def load_table(connection: Any, csv_table: CsvTable, table: str) -> None:
         connection.execute(
             f'CREATE TABLE "{name}" AS SELECT * FROM {csv_table.source(texts=False)}'
         )
+    made = len(connection.execute(f'SELECT * FROM "{name}" LIMIT 0').description)
+    if made != len(csv_table.head.names):
+        # Where types are found out, longer lines would make columns of their own.
+        connection.execute(f'DROP TABLE "{name}"')
+        raise csv_table.other_fields()
 
 
 def lacking_columns(
@@ -497,7 +557,8 @@ class TextForm(NamedTuple):
     decimal : str, optional
         The decimal mark, "," or ".".
     dates : str, optional
-        How dates are written, such as "DD.MM.YYYY".
+        How dates are written, such as "DD.MM.YYYY"; where a column holds several ways,
+        "DD.MM.YYYY or YYYY-MM-DD". No text may read as a date in two of them.
     blanks : tuple[str, ...], default ()
         Texts that stand for a missing value.
     """
@@ -522,7 +583,7 @@ class TextForm(NamedTuple):
                 "between thousands are then read, too"
             )
         if self.dates is not None:
-            _date_pattern(self.dates)
+            _check_date_forms(self.dates)
 
     def value(self, text: str, kind: str) -> str:
         """Return the SQL of a number, date or category; NULL if the text holds none.
@@ -715,8 +776,36 @@ def within_64_bits(number: str) -> str:
     return f"CAST(greatest(least({number}, {MOST_64}), {LEAST_64}) AS BIGINT)"
 
 
+def date_forms(words: str) -> list[str]:
+    """Return the ways to write dates of ``DD.MM.YYYY or YYYY-MM-DD``, one by one."""
+    return [form.strip() for form in words.split(" or ")]
+
+
+def _check_date_forms(words: str) -> None:
+    """Refuse what is no way to write dates, and two ways that read one text."""
+    forms = date_forms(words)
+    patterns = [_date_pattern(form)[0] for form in forms]
+    for at, form in enumerate(forms):
+        shown = form.replace("YYYY", "2003").replace("MM", "02").replace("DD", "01")
+        others = (other for other in range(len(forms)) if other != at)
+        twin = next((at for at in others if re.fullmatch(patterns[at], shown)), None)
+        if twin is not None:
+            raise InputError(
+                "no text may be a date in two of the stated ways",
+                received=f"{form} and {forms[twin]}, and {shown} reads as both",
+                way_out="State one of them, and convert the dates that are written in "
+                "the other",
+            )
+
+
 def _date(text: str, words: str) -> str:
-    """Return the SQL of a moment in UTC."""
+    """Return the SQL of a moment in UTC, written in one of the stated ways."""
+    moments = [_moment(text, form) for form in date_forms(words)]
+    return moments[0] if len(moments) == 1 else f"COALESCE({', '.join(moments)})"
+
+
+def _moment(text: str, words: str) -> str:
+    """Return the SQL of a moment in UTC that is written in one way."""
     pattern, written = _date_pattern(words)
     regexp = literal(pattern + CLOCK)
     clock = len(re.findall("YYYY|MM|DD", words)) + 1
@@ -740,7 +829,8 @@ def _date_pattern(words: str) -> tuple[str, str]:
     if sorted(fields) not in (["DD", "MM", "YYYY"], ["MM", "YYYY"]) or not plain:
         raise InputError(
             "dates are written with YYYY, MM and DD, as in DD.MM.YYYY, MM/DD/YYYY or "
-            f"YYYYMMDD; received {words!r}"
+            "YYYYMMDD, and in several ways as in DD.MM.YYYY or YYYY-MM-DD; received "
+            f"{words!r}"
         )
     apart = words != ISO and not any(mark == "" for mark in marks[1:-1])
     digits = "([0-9]{1,2})" if apart else "([0-9]{2})"

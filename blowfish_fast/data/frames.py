@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2**20 - 1
 """Rows of a sheet of a workbook below its heading."""
+NOT_IN_SHEETS = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)"
+)
+"""Signs that no workbook holds, and where a text begins that would be read as one."""
 LONGEST_TITLE = 31
 """Characters of a sheet's name."""
 ROWS_AT_ONCE = 2**16
@@ -282,16 +286,16 @@ def write_workbook(
         if about:
             first = book.create_sheet("promise")
             for line in about.splitlines():
-                first.append([line])
+                _append(first, [line])
         for title, sheet_table in sheets.items():
             crossed = cross_table(sheet_table.columns)
             if crossed is not None:
                 sheet = book.create_sheet(f"cross {title}"[:LONGEST_TITLE])
                 _fill_crossed(sheet, crossed, experiment=sheet_table.experiment)
             sheet = book.create_sheet(title[:LONGEST_TITLE])
-            sheet.append(list(sheet_table._marked_columns()))
+            _append(sheet, sheet_table._marked_columns())
             for row in zip(*sheet_table.to_dict().values(), strict=True):
-                sheet.append([_sheet_value(value) for value in row])
+                _append(sheet, row)
         book.save(path)
     except BaseException:
         # Sheets write to files of their own as they grow: none stays open.
@@ -303,10 +307,10 @@ def write_workbook(
 
 def _fill_crossed(sheet: Any, crossed: CrossTable, *, experiment: bool) -> None:
     """Write a cross table, and below it how its counts were rounded."""
-    sheet.append(list(crossed.columns))
+    _append(sheet, crossed.columns)
     listed = [column.tolist() for column in crossed.columns.values()]
     for row in zip(*listed, strict=True):
-        sheet.append([_sheet_value(value) for value in row])
+        _append(sheet, row)
     sheet.append([])
     if crossed.unit > 1:
         said = f"Rounded to multiples of {crossed.unit:,}: noise allows no more."
@@ -339,10 +343,33 @@ def check_rows(title: str, rows: int) -> None:
         )
 
 
+def _append(sheet: Any, values: Iterable[Any]) -> None:
+    """Write a row, in which texts stay texts: ``=1+1`` is no formula, #N/A no error."""
+    row = [_sheet_value(value) for value in values]
+    for at, value in enumerate(row):
+        if isinstance(value, str) and value[:1] in ("=", "#"):
+            cell = _text_cell(sheet)
+            cell.value = value
+            cell.data_type = "s"
+            row[at] = cell
+    sheet.append(row)
+
+
+def _text_cell(sheet: Any) -> Any:
+    cells = require("openpyxl.cell", extra="excel", purpose="a workbook")
+    return cells.WriteOnlyCell(sheet)
+
+
 def _sheet_value(value: Any) -> Any:
-    """Return what a sheet can hold: numbers, texts and dates, else text."""
-    plain = value is None or isinstance(value, int | float)
-    return (None if value != value else value) if plain else str(value)
+    """Return what a sheet can hold: finite numbers and texts; None where missing.
+
+    Control signs, and texts that read like one, are written as workbooks escape them.
+    """
+    if value is None or value != value:
+        return None
+    if isinstance(value, int | float) and math.isfinite(value):
+        return value
+    return NOT_IN_SHEETS.sub(lambda sign: f"_x{ord(sign[0]):04X}_", str(value))
 
 
 def _for_frames(columns: Mapping[str, AnyArray]) -> dict[str, AnyArray]:

@@ -152,8 +152,22 @@ def type_problem(attribute: Axis, kind: Any) -> str | None:
         return None
     return (
         f"{attribute.name or 'the attribute'!r} is stated as a {stated}, and its "
-        f"column is of type {kind}"
+        f"column is of type {kind}. {_way_to_fit(attribute, kind)}"
     )
+
+
+def _way_to_fit(attribute: Axis, kind: Any) -> str:
+    """Say how cells, or a column of some type, can be stated to fit together."""
+    if attribute.levels is not None and kind.is_boolean():
+        return "State the categories 0 and 1, for false and true"
+    if kind.is_date() or kind.is_timestamp():
+        return "State cells of dates, or offer a view in which the column is text"
+    if kind.is_numeric() and attribute.levels is not None:
+        return (
+            "State categories that are different numbers, or edges, or offer a view "
+            "in which the column is text"
+        )
+    return "State cells of that kind, or offer a view in which the column is cast"
 
 
 def _fits_rule(attribute: Axis, kind: Any) -> tuple[str, bool]:

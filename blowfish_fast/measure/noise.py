@@ -381,6 +381,10 @@ class Spread(NamedTuple):
         )
 
 
+FARTHEST = 1e100
+"""How many times beyond its own size a distance is still told apart from others."""
+
+
 def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
     """Bound P(|sum a_i Z_i| > distance) for each query, by Chernoff.
 
@@ -403,6 +407,8 @@ def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
     noisy = (largest > 0) & (square > 0)
     safe = np.where(noisy, largest, 1.0)
     total = np.where(noisy, square, 1.0)
+    # A bound at a smaller distance holds at a larger one, and is a number.
+    distance = np.minimum(distance, FARTHEST * (total / safe))
     reach = distance * safe
     root = np.hypot(total, reach)
     both = total + root

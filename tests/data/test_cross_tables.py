@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.apps.cli.files.data_source import open_source
 from blowfish_fast.data.frames import Table
+from blowfish_fast.data.histogram import Counting
 from blowfish_fast.data.tables.cross_tables import LONGEST, WIDEST, cross_table
 
 AGES = bf.Domain.from_edges(range(0, 31, 10), name="age").with_extra_cells(missing=True)
@@ -87,3 +89,24 @@ def test_a_workbook_shows_the_cross_table_before_the_lines(tmp_path):
         "Seeded: an experiment, which protects nobody.",
     ]
     assert len(list(book["table"].values)) == 9
+
+
+def test_a_workbook_keeps_texts_as_they_are(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    texts = ["=1+1", "#N/A", "_x000D_", "a\x01b", "+1", "@x", "01", "nan", "x_x"]
+    count = np.arange(1.0, 1 + len(texts))
+    ends = np.where(count < 3, -np.inf, count)
+    path = tmp_path / "texts.xlsx"
+    Table({"=town": np.array(texts, object), "count": count, "low": ends}).to_xlsx(path)
+    head, *rows = openpyxl.load_workbook(path)["table"].iter_rows()
+    assert [cell.data_type for cell in head] == ["s"] * 3
+    assert {row[0].data_type for row in rows} == {"s"}
+    assert rows[0][0].value == "=1+1"
+    assert [row[2].value for row in rows][:3] == ["-inf", "-inf", 3]
+    # A workbook that we write is read again, letter by letter.
+    towns = bf.Domain.from_levels(texts[:1] + texts[2:], name="=town")
+    counted = bf.Domain.product(towns)
+    source = open_source(f"{path}#table")
+    counting = Counting.read(counted, outside="cell", missing="cell")
+    found = source.histogram(counting, lambda _: None)
+    assert found.counts.tolist() == [1, *[1] * 7, 0, 1]

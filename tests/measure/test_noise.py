@@ -103,6 +103,16 @@ def test_half_widths_are_those_at_which_the_bound_is_reached(miss):
     assert (half[~noisy] < 1e-9).all()
 
 
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9, 1e60])
+def test_a_distance_beyond_every_number_is_missed_never(size):
+    square, largest = np.array([size**2 * 3]), np.array([size])
+    spread = Spread.bounded(square, square, largest, 1.0)
+    for distance in (1e308, np.inf):
+        with np.errstate(all="raise", under="ignore"):
+            bound = chernoff_tail(np.array([distance]), spread)
+        assert bound.tolist() == [0.0]
+
+
 @pytest.mark.parametrize("rates", [[5, 5, 0], [0, 5, 7], [5, 0, 7], [0, 0, 0], [1]])
 def test_measured_rows_are_found_together_or_apart(rates):
     scales = Scales(np.array(rates), 8, np.zeros(len(rates), dtype=np.bool_))

@@ -245,6 +245,28 @@ def test_stated_numbers_and_cells_are_counted_as_stated():
     assert [round(bar.noisy) for bar in look["floor"].bars()] == [1, 1, 2]
 
 
+def test_stated_categories_are_counted_whatever_they_read():
+    values = ["nan", "None", "NA", " g", "g", "1,0", "two\nlines", "0x10", "\u0663"]
+    column = [value for times, value in enumerate(values, 1) for _ in range(times)]
+    column += ["NULL", "", None, float("nan"), "other"]
+    stated = bf.Domain.from_levels(values, name="a")
+    mechanism = FirstLook(["a"], stated={"a": stated}, epsilon=500)
+    found = mechanism.release(SurveyAnswers({"a": column}, ","), rng=1).columns[0]
+    noisy = {bar.label: round(bar.noisy) for bar in found.bars(0.95)}
+    assert noisy == {value: times for times, value in enumerate(values, 1)}
+    assert round(found.missing(0.95).noisy) == 4
+    assert round(found.stray(0.95).noisy) == 1
+
+
+def test_stated_codes_are_numbers_with_the_decimal_mark():
+    column = ["1,0", "1.0", "1", "2,50", "1.000", 1, 2.5, "NA"]
+    stated = bf.Domain.from_levels([1, 2.5, 1000], name="a")
+    mechanism = FirstLook(["a"], stated={"a": stated}, epsilon=500)
+    found = mechanism.release(SurveyAnswers({"a": column}, ","), rng=1).columns[0]
+    assert [round(bar.noisy) for bar in found.bars(0.95)] == [4, 2, 1]
+    assert round(found.missing(0.95).noisy) == 1
+
+
 def test_texts_are_read_by_public_rules():
     assert as_text(" NA ") is None
     assert as_text(float("nan")) is None

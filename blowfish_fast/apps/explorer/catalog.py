@@ -7,7 +7,7 @@ ledger and is frozen by the first charge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
@@ -115,6 +115,46 @@ class Model(BaseModel):
         allow_inf_nan=False,
         use_attribute_docstrings=True,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _texts_can_be_written(cls, stated: Any) -> Any:
+        """Refuse half signs, which JSON can state, and no file or database can hold."""
+        try:
+            for text in texts_in(stated):
+                text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(
+                "a text holds half of a sign, a surrogate without its other half; "
+                "write whole signs"
+            ) from None
+        return stated
+
+
+def texts_in(stated: Any) -> Iterator[str]:
+    """Yield every text of plain data, and the keys of its mappings.
+
+    Parameters
+    ----------
+    stated : Any
+        Texts, lists and mappings; anything else holds no text.
+
+    Yields
+    ------
+    str
+        The texts.
+    """
+    if isinstance(stated, str):
+        yield stated
+    elif isinstance(stated, Mapping):
+        for key, value in stated.items():
+            yield from texts_in(key)
+            yield from texts_in(value)
+    elif isinstance(stated, list | tuple):
+        for value in stated:
+            # Borders of districts are long lists of numbers.
+            if not isinstance(value, int | float):
+                yield from texts_in(value)
 
 
 class EqualCells(Model):

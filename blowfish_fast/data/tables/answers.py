@@ -16,9 +16,16 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast._support.validation import quoted
-from blowfish_fast.data.csv_files import BLANKS, GROUPS, numeral_with
+from blowfish_fast.data.axes import is_blank
+from blowfish_fast.data.csv_files import (
+    BLANKS,
+    GROUPS,
+    numeral_with,
+    read_from_csv,
+)
 from blowfish_fast.data.domain import Domain, KeyDomain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.level_numbers import numbered_levels, numeral
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import InputError
 
@@ -55,11 +62,17 @@ class ColumnAnswers:
     """
 
     def __init__(self, values: Iterable[Any], decimal: str | None = None) -> None:
+        values = list(values)
         answers = [
             (as_text(value), decimal if isinstance(value, str) else None)
             for value in values
         ]
         texts = [text for text, _ in answers]
+        # As they were written: stated categories may be called nan, or hold blanks.
+        self._written: list[tuple[str | None, str | None]] = [
+            (None if is_missing(value) else str(value), mark)
+            for value, (_, mark) in zip(values, answers, strict=True)
+        ]
         self._texts: AnyArray = np.array([*texts, None], dtype=object)[:-1]
         read = {answer: as_number(*answer) for answer in set(answers)}
         self._numbers: FloatArray = np.array(
@@ -72,13 +85,32 @@ class ColumnAnswers:
     def __repr__(self) -> str:
         return f"ColumnAnswers({len(self):,} rows, answers hidden)"
 
-    def different(self) -> list[str]:
+    def different(self, *, blanks_around: bool = False) -> list[str]:
         """Return the different answers: only where somebody says that they are public.
 
-        Numbers come first, in their order; then words, in theirs.
+        They are what a release counts as categories: NA may be Namibia. Numbers come
+        first, in their order, each of them once where all answers are numbers; then
+        words, in theirs.
+
+        Parameters
+        ----------
+        blanks_around : bool, default False
+            Whether blanks around a value are a part of it, and a value may be empty, as
+            in a Parquet file.
+
+        Returns
+        -------
+        list of str
+            The values.
         """
-        texts = {text: place for place, text in enumerate(self._texts) if text}
-        return sorted(texts, key=lambda text: (self._numbers[texts[text]], text))
+        written = {text for text, _ in self._written if text is not None}
+        if not blanks_around:
+            written = {read_from_csv(text) for text in written} - {""}
+        order = sorted(written, key=lambda text: (as_number(text.strip()), text))
+        numbers = [numeral(text) for text in order]
+        if None in numbers:
+            return order
+        return list(dict.fromkeys(str(number) for number in numbers))
 
     def in_numbers(self, domain: Domain) -> Histogram:
         """Return the counts of numbers; words lie outside, blanks are missing."""
@@ -88,10 +120,24 @@ class ColumnAnswers:
         )
 
     def in_categories(self, domain: Domain) -> Histogram:
-        """Return the counts of stated categories; other texts lie outside."""
-        (name,) = domain.column_names
+        """Return the counts of stated categories; other texts lie outside.
+
+        A category that is stated is counted, also one that is called ``nan``; words
+        for missing that nobody stated are missing.
+        """
+        (name,), (axis,) = domain.column_names, domain.attributes
+        levels = (axis.levels or ())[: axis.regular]
+        stated = {read_from_csv(str(level)): level for level in levels}
+        # A file of texts keeps no blanks around a value, and other files may.
+        stated |= {str(level): level for level in levels}
+        codes = numbered_levels(levels) is not None
+        cells = {
+            answer: _category(*answer, stated=stated, codes=codes)
+            for answer in set(self._written)
+        }
+        values = np.array([*(cells[answer] for answer in self._written), None], object)
         return Histogram.from_records(
-            domain, {name: self._texts}, outside="cell", missing="cell"
+            domain, {name: values[:-1]}, outside="cell", missing="cell"
         )
 
     def in_words(self, domain: KeyDomain) -> SparseHistogram:
@@ -107,9 +153,31 @@ class ColumnAnswers:
         )
 
 
+def _category(
+    written: str | None, decimal: str | None, *, stated: Mapping[str, Any], codes: bool
+) -> Any:
+    """Return the stated category of an answer, else its text; None if missing."""
+    if written is None:
+        return None
+    text = read_from_csv(written)
+    for spelling in (written, text):
+        if spelling in stated:
+            return stated[spelling]
+    if text in BLANKS:
+        return None
+    if codes and decimal is not None and re.fullmatch(numeral_with(decimal), text):
+        return _plain_digits(text, decimal)
+    return text
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is none: None, NaN of any kind, or a missing value."""
+    return is_blank(value) or bool(value != value)
+
+
 def as_text(value: Any) -> str | None:
     """Return an answer as a text without spaces around it; None where it is blank."""
-    if value is None or value != value:
+    if is_missing(value):
         return None
     text = str(value).strip()
     return None if text in BLANKS else text
@@ -144,8 +212,13 @@ def as_number(text: str | None, decimal: str | None = None) -> float:
         return float(text) if NUMERAL.fullmatch(text) else float("inf")
     if not re.fullmatch(numeral_with(decimal), text):
         return float("inf")
+    return float(_plain_digits(text, decimal))
+
+
+def _plain_digits(text: str, decimal: str) -> str:
+    """Return a number with a decimal point and nothing between thousands."""
     marks = {**dict.fromkeys(GROUPS[decimal]), decimal: "."}
-    return float(text.translate(str.maketrans(marks)))
+    return text.translate(str.maketrans(marks))
 
 
 def plain_word(text: str, symbols: str) -> str:

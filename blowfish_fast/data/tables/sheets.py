@@ -41,6 +41,7 @@ from blowfish_fast.data.csv_files import (
     CsvTable,
     SheetPlace,
     TextForm,
+    date_forms,
     file_of,
     fitting_head,
     is_number,
@@ -360,7 +361,7 @@ def _as_text(value: Any, form: TextForm, spelt: tuple[str, str]) -> str:
 
 
 def _day(day: datetime.date, form: TextForm) -> str:
-    words = form.dates or ISO
+    words = date_forms(form.dates or ISO)[0]
     for field, part in (
         ("YYYY", f"{day.year:04d}"),
         ("MM", f"{day.month:02d}"),

@@ -15,8 +15,11 @@ from blowfish_fast.apps.cli.files.data_source import (
 )
 from blowfish_fast.apps.cli.files.record_files import domain_as_stored
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
+from blowfish_fast.data.csv_files import load_csv
 from blowfish_fast.data.histogram import Counting
-from blowfish_fast.errors import BlowfishError
+from blowfish_fast.errors import BlowfishError, InputError
+
+duckdb = pytest.importorskip("duckdb")
 
 CASES = {
     "numbers and categories": (
@@ -87,7 +90,6 @@ def test_a_sheet_is_counted_as_the_columns_are(case, folder):
 
 @pytest.fixture(scope="module")
 def databases(folder):
-    duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("ibis")
     pytest.importorskip("pydantic")
     made = duckdb.connect(str(folder / "people.duckdb"))
@@ -150,7 +152,6 @@ def test_truth_values_are_categories(written, tmp_path):
     domain = [f"member=categories:{written}"]
     found = counts(str(tmp_path / "few.parquet"), domain, missing="cell")
     assert found.tolist() == [2, 1, 1]
-    duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("ibis")
     pytest.importorskip("pydantic")
     made = duckdb.connect(str(tmp_path / "few.duckdb"))
@@ -200,7 +201,6 @@ def test_missing_values_go_where_they_are_told(tmp_path):
 
 
 def test_missing_values_in_a_database_go_where_they_are_told(tmp_path):
-    duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("ibis")
     path = tmp_path / "few.duckdb"
     made = duckdb.connect(str(path))
@@ -387,3 +387,39 @@ def test_only_columns_of_truths_are_spelt_as_truths():
     spelt = domain_as_stored(domain, texts=[], truths=["said"])
     assert spelt.attributes[0].levels == (True, False)
     assert spelt.attributes[1] == domain.attributes[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "first"),
+    [
+        ("a,A\n1,x\n", ["a (column 1)", "A (column 2)"], (1, "x")),
+        ("b,b,\n1,2,3\n", ["b (column 1)", "b (column 2)", "column 3"], (1, 2, 3)),
+        ("a,t,z\nyes,12:00,01\n", ["a", "t", "z"], ("yes", "12:00", "01")),
+        ("a\0b\nTRUE\n", ["a b"], ("TRUE",)),
+    ],
+)
+def test_a_table_of_a_csv_file_keeps_its_texts(text, names, first, tmp_path):
+    path = tmp_path / "upload.csv"
+    path.write_text(text)
+    with duckdb.connect() as connection:
+        load_csv(connection, path, "t")
+        found = connection.execute("FROM t")
+        assert [column[0] for column in found.description] == names
+        assert found.fetchone() == first
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1\n", "more or fewer fields"),
+        ("a,b\n1,2,3\n", "more or fewer fields"),
+        ('a\n"x\n', "quotation mark is not closed"),
+    ],
+)
+def test_a_table_is_made_of_whole_lines(text, message, tmp_path):
+    path = tmp_path / "upload.csv"
+    path.write_text(text)
+    with duckdb.connect() as connection:
+        with pytest.raises(InputError, match=message):
+            load_csv(connection, path, "t")
+        assert not connection.execute("SHOW TABLES").fetchall()

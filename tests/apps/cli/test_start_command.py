@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import tomllib
 from types import SimpleNamespace
 
 import pytest
 
 from blowfish_fast.apps.cli.files import job_draft, look_source
+from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.errors import InputError
 from tests.apps.cli.asking import refused, run, told
 
@@ -103,10 +105,49 @@ def test_values_are_read_only_where_the_curator_says_so(survey):
     shown = run(*START, "--public", "trust", "--public", "town")
     assert "5 columns, 2 with cells, 3 open" in shown
     assert drafted()["domain"] == {
-        "trust": {"levels": ["1", "2.0"]},
+        "trust": {"levels": ["1", "2"]},
         "town": {"levels": ["Bern", "Zürich West"]},
     }
     assert "values of trust, town were read" in (survey / "survey.toml").read_text()
+
+
+def test_every_public_value_is_counted_by_the_release(survey):
+    values = ["NA", "nan", "None", "NULL", "DE", "a\x7fb", "1.0", "1", "1e5", "٣", "(x"]
+    rows = [value for times, value in enumerate(values, 1) for _ in range(times)]
+    (survey / "lands.csv").write_text("\n".join(["land", *rows, "", ""]))
+    run("start", "lands.csv", "--public", "land")
+    text = (survey / "lands.toml").read_text()
+    assert "NA: if that means missing, move it to blanks" in text
+    run("release", "lands.toml", "--epsilon", "900", "--table", "lands")
+    (path,) = (survey / "lands").glob("001*")
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        found = {row["land"]: float(row["estimate"]) for row in csv.DictReader(file)}
+    wanted = {value: times for times, value in enumerate(values, 1)}
+    assert found == wanted | {"(outside)": 0, "(missing)": found["(missing)"]}
+
+
+def test_values_of_a_parquet_file_keep_their_blanks(survey):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"unit": [" g", "g", "NaN", "", None]})
+    parquet.write_table(table, survey / "units.parquet")
+    path = survey / "units.parquet"
+    assert look_source.values_of(path, TextForm(), "unit") == ["", " g", "NaN", "g"]
+
+
+def test_columns_of_one_name_are_called_by_their_places(survey):
+    (survey / "twice.csv").write_text("age,answer,,answer\n3,y,1,a\n4,n,2,b\n5,n,2,b\n")
+    report = told("start", "twice.csv", "--public", "answer (column 4)")
+    assert report["stated"] == ["answer (column 4)"]
+    assert report["open"] == ["age", "answer (column 2)", "column 3"]
+    assert "by its place, 'answer (column 2)' or" in str(
+        refused("start", "twice.csv", "--public", "answer", "--overwrite")
+    )
+    asked = ["--domain", "column 3=categories:1,2", "--workload", "identity"]
+    paid = ["--policy", "full", "--epsilon", "900", "--out", "third.blowfish"]
+    run("release", "twice.toml", *asked, *paid, "--mechanism", "laplace")
+    rows = told("answer", "third.blowfish", "--by", "column 3")["answers"]
+    assert [round(row["count"]) for row in rows][:2] == [1, 2]
 
 
 def test_too_many_values_are_no_list(survey, monkeypatch):
@@ -250,7 +291,7 @@ def test_what_a_column_means_stands_above_its_line(survey):
     assert '# In others?\n"trust" = { levels = ["1"] }  # 1: yes\n' in text
     run(*START, "--codebook", "both.csv", "--public", "trust", "--overwrite")
     assert "# In others?\n" in (survey / "survey.toml").read_text()
-    assert drafted()["domain"] == {"trust": {"levels": ["1", "2.0"]}}
+    assert drafted()["domain"] == {"trust": {"levels": ["1", "2"]}}
 
 
 def test_a_draft_says_where_persons_are_named(survey):

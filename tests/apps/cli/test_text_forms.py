@@ -78,6 +78,11 @@ def test_a_stated_blank_is_missing_even_where_it_reads_like_a_number(tmp_path):
         ("MM/DD/YYYY", ["05/31/2024 9:30"], ["2024-05-31T09:30"]),
         ("YYYYMMDD", ["20240531"], ["2024-05-31"]),
         ("YYYY-MM", ["2024-05"], ["2024-05-01"]),
+        (
+            "DD.MM.YYYY or YYYY-MM-DD",
+            ["31.05.2024", "2024-06-01T09:30", "1.6.2024"],
+            ["2024-05-31", "2024-06-01T09:30", "2024-06-01"],
+        ),
     ],
 )
 def test_dates_are_read_as_stated(form, texts, days, tmp_path):
@@ -97,6 +102,7 @@ def test_dates_are_read_as_stated(form, texts, days, tmp_path):
         ("DD.MM.YYYY", "31.02.2024"),
         ("DD/MM/YYYY", "05/31/2024"),
         ("YYYYMMDD", "2024531"),
+        ("DD.MM.YYYY or YYYY-MM-DD", "05/31/2024"),
     ],
 )
 def test_a_date_in_another_form_is_refused_without_a_quote(form, text, tmp_path):
@@ -115,6 +121,9 @@ def test_a_date_in_another_form_is_refused_without_a_quote(form, text, tmp_path)
         ({"encoding": ""}, "no encoding ''"),
         ({"dates": "dd.mm.yy"}, "YYYY, MM and DD"),
         ({"dates": "DD.MM"}, "YYYY, MM and DD"),
+        ({"dates": "DD/MM/YYYY or MM/DD/YYYY"}, "01/02/2003 reads as both"),
+        ({"dates": "DDMMYYYY or YYYYMMDD"}, "reads as both"),
+        ({"dates": "DD.MM.YYYY or"}, "YYYY, MM and DD"),
     ],
 )
 def test_forms_that_are_none_are_refused(form, message, tmp_path):

@@ -92,3 +92,19 @@ def test_a_field_says_whose_it_is():
 @pytest.mark.parametrize("data", [None, 3, [], "histogram"])
 def test_what_is_no_question_at_all_is_told(data):
     assert told(read_question, data) == "this must be an object with fields"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"name": "\ud800", "attributes": [AGE]},
+        {"name": "p", "attributes": [{"name": "sex", "levels": ["f", "a\udc00"]}]},
+        {"name": "p", "attributes": [AGE], "policies": {"\ud800": {"kind": "line"}}},
+    ],
+)
+def test_half_a_sign_is_refused_before_anything_is_written(table):
+    assert "half of a sign" in told(as_table, table)
+
+
+def test_half_a_sign_in_a_question_is_refused():
+    assert "half of a sign" in told(read_question, {**ASKED, "attribute": "\ud83d"})

@@ -214,7 +214,7 @@ def run_first_look(
             _say_dry(report, as_json=as_json)
             return
         with spinner(f"reading {path.name}") as step:
-            answers = look_source.read_answers(path, form, names)
+            answers = look_source.read_answers(path, form, names, stated)
             step("looking")
             if pay is None:
                 look: Any = mechanism.release(answers, seed)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from blowfish_fast._support.optional import require
 from blowfish_fast.apps.cli.files.record_files import PARQUET, head_of, refuse_absent
-from blowfish_fast.data.csv_files import CsvHead, TextForm, sheet_place
+from blowfish_fast.data.csv_files import BLANKS, CsvHead, TextForm, sheet_place
 from blowfish_fast.errors import InputError
 
 HEADS = {
@@ -30,6 +30,8 @@ HEADS = {
 }
 """What the columns of a code book may be called."""
 
+MISSING_NOTE = "if that means missing, move it to blanks"
+"""What is said of a public value that reads like a missing one; NA may be Namibia."""
 LONGEST_NOTE = 160
 """Characters of the labels beside a line."""
 LONGEST_MEANING = 400
@@ -62,9 +64,9 @@ class Coded(NamedTuple):
     def cells(self) -> str:
         """The cells as a job file states them."""
         if self.numbers:
-            return json.dumps(self.numbers)
-        levels = json.dumps(list(self.values), ensure_ascii=False)
-        return f"{{ levels = {levels} }}"
+            return _in_toml(self.numbers)
+        levels = ", ".join(map(_in_toml, self.values))
+        return f"{{ levels = [{levels}] }}"
 
     @property
     def note(self) -> str:
@@ -78,6 +80,11 @@ class Coded(NamedTuple):
         """What the column means, as a comment above its line; may be empty."""
         words = _one_line(self.meaning, LONGEST_MEANING)
         return f"# {words}\n" if words else ""
+
+
+def _in_toml(text: str) -> str:
+    """Return a text as TOML writes it: as JSON does, and the sign DEL escaped, too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _one_line(words: str, longest: int) -> str:
@@ -251,22 +258,23 @@ def draft_job(
     stated = {
         **{name: book[name] for name in columns if name in book},
         **{
-            name: Coded(dict.fromkeys(values, ""), meaning=book[name].meaning)
-            if name in book
-            else Coded(dict.fromkeys(values, ""))
+            name: Coded(
+                {value: MISSING_NOTE if value in BLANKS else "" for value in values},
+                meaning=book[name].meaning if name in book else "",
+            )
             for name, values in public.items()
         },
     }
     lines = []
     for name in columns:
-        key = json.dumps(name, ensure_ascii=False)
+        key = _in_toml(name)
         coded = stated.get(name, Coded({}))
         line = f'# {key} = "0:100:10"'
         if coded.has_cells:
             line = f"{key} = {coded.cells}{coded.note}"
         lines.append(f"{coded.heading}{line}")
     domain = "\n".join(lines)
-    source = json.dumps(str(path), ensure_ascii=False)
+    source = _in_toml(str(path))
     how_written = "" if path.suffix.lower() in PARQUET else _text_form(encoding)
     return f"""\
 # A draft, made from {sources}.
@@ -308,6 +316,6 @@ def _text_form(encoding: str | None) -> str:
     stated = f"encoding = {json.dumps(encoding)}\n" if encoding else ""
     return f"""{stated}\
 # decimal = ","           # where one and a half is written 1,5
-# dates = "DD.MM.YYYY"    # where dates are written otherwise than 2025-12-31
-# blanks = ["-", "n/a"]   # further spellings of missing; empty and NA are known
+# dates = "DD.MM.YYYY"    # where dates are not like 2025-12-31; "A or B" for two ways
+# blanks = ["-", "n/a"]   # further spellings of missing; of numbers NA is known
 """

@@ -8,7 +8,7 @@ asked whether it would pay, and only then are the answers below the head read.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +20,14 @@ from blowfish_fast.apps.cli.files.record_files import (
     head_of,
     records_of,
     refuse_absent,
+    truths_of,
 )
 from blowfish_fast.data.csv_files import (
     TextForm,
     duckdb_module,
     lacking_columns,
     literal,
+    told_apart,
 )
 from blowfish_fast.data.tables.answers import SurveyAnswers
 from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
@@ -35,6 +37,7 @@ MOST_VALUES = 1000
 """The most different values that are listed of a column whose values are public."""
 
 if TYPE_CHECKING:
+    from blowfish_fast.data.domain import Domain
     from blowfish_fast.release.wide.look_release import LookRelease
 
 
@@ -63,11 +66,19 @@ def columns_of(path: Path, form: TextForm, wanted: Sequence[str]) -> list[str]:
     refuse_absent(path)
     names = _parquet_names(path) if _is_parquet(path) else _csv_names(path, form)
     if any(name not in names for name in wanted):
+        if not _is_parquet(path):
+            # A name that several columns have is refused in words of its own.
+            head_of(path, wanted, form)
         raise lacking_columns(path, list(wanted), names)
     return [name for name in names if name in wanted] if wanted else names
 
 
-def read_answers(path: Path, form: TextForm, names: Sequence[str]) -> SurveyAnswers:
+def read_answers(
+    path: Path,
+    form: TextForm,
+    names: Sequence[str],
+    stated: Mapping[str, Domain] | None = None,
+) -> SurveyAnswers:
     """Return the answers of some columns of a file, as texts.
 
     Parameters
@@ -78,6 +89,8 @@ def read_answers(path: Path, form: TextForm, names: Sequence[str]) -> SurveyAnsw
         How a CSV file writes its texts.
     names : sequence of str
         The columns, as `columns_of` returned them.
+    stated : mapping from name to Domain, optional
+        Cells that were stated: a sheet's truths are spelled as their categories are.
 
     Returns
     -------
@@ -91,7 +104,10 @@ def read_answers(path: Path, form: TextForm, names: Sequence[str]) -> SurveyAnsw
         return _answers(source, selected, names, None)
     head = head_of(path, [], form)
     places = [_csv_names(path, form).index(name) for name in names]
-    with records_of(path, head, form).open() as table:
+    truths: dict[str, tuple[str, str]] = {}
+    for domain in (stated or {}).values():
+        truths |= truths_of(domain)
+    with records_of(path, head, form, truths).open() as table:
         selected = [f"c{place}" for place in places]
         return _answers(table.source(texts=True), selected, names, form.decimal)
 
@@ -113,7 +129,7 @@ def values_of(path: Path, form: TextForm, name: str) -> list[str]:
     Returns
     -------
     list of str
-        The values in their order, without blanks.
+        The values in their order, as a release counts them.
 
     Raises
     ------
@@ -121,7 +137,7 @@ def values_of(path: Path, form: TextForm, name: str) -> list[str]:
         If there are more than `MOST_VALUES`.
     """
     answers = read_answers(path, form, [name]).columns[name]
-    values = answers.different()
+    values = answers.different(blanks_around=_is_parquet(path))
     if len(values) > MOST_VALUES:
         raise InputError(
             f"a list of categories holds at most {MOST_VALUES:,} values",
@@ -177,11 +193,7 @@ def _csv_names(path: Path, form: TextForm) -> list[str]:
 
     The third column of a file is "column 3" then.
     """
-    names = head_of(path, [], form).names
-    return [
-        name if name and name not in names[:at] else f"column {at + 1}"
-        for at, name in enumerate(names)
-    ]
+    return told_apart(head_of(path, [], form).names)
 
 
 def _parquet_names(path: Path) -> list[str]:

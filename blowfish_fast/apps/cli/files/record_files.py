@@ -16,6 +16,7 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.columns import plain_array
 from blowfish_fast.data.csv_files import (
+    ISO,
     CsvHead,
     CsvTable,
     TextForm,
@@ -287,7 +288,7 @@ class RecordsFile(RecordSource):
             column._replace(kind="code") if column.name in coded else column
             for column in needed
         ]
-        return stored, self._csv_chunks(needed, done, _truths(stored))
+        return stored, self._csv_chunks(needed, done, truths_of(stored))
 
     def _csv_chunks(
         self,
@@ -355,9 +356,11 @@ class RecordsFile(RecordSource):
                 'in dates = "DD.MM.YYYY" under [data], or --dates DD.MM.YYYY'
             )
         elif needed.kind in DATES:
+            other = "DD.MM.YYYY" if ISO in form.dates else ISO
             rule = (
                 f"every value of {name} must be a date as stated, {form.dates}, a time "
-                "after it or not, or missing; some are not"
+                "after it or not, or missing; some are not. Where a column has dates "
+                f'in two ways, state both, as in "{form.dates} or {other}"'
             )
         else:
             marks = (
@@ -549,8 +552,19 @@ def _has_codes(attribute: Axis) -> bool:
     return bool(plain) and numbered_levels(plain) is not None
 
 
-def _truths(domain: Any) -> dict[str, tuple[str, str]]:
-    """Return how columns of truths spell false and true among their categories."""
+def truths_of(domain: Any) -> dict[str, tuple[str, str]]:
+    """Return how columns of truths spell false and true among their categories.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        The stated cells.
+
+    Returns
+    -------
+    dict from str to tuple of str
+        By column, the category that is false and the one that is true.
+    """
     spelt = {}
     for attribute in domain.attributes:
         plain = (attribute.levels or ())[: attribute.regular]

@@ -236,7 +236,7 @@ class Job:
         "data",
         "FORM",
         "How a CSV file writes dates: DD.MM.YYYY, MM/DD/YYYY, YYYYMMDD; by default "
-        "YYYY-MM-DD.",
+        "YYYY-MM-DD. In several ways: 'DD.MM.YYYY or YYYY-MM-DD'.",
     )
     blanks: list[str] | None = _in(
         "data",
