@@ -652,6 +652,7 @@ NEIGHBOURS = {
     "add_remove": "one record more or less",
     "full": "any record to any other",
     "attribute": "one attribute at a time",
+    "line": "one attribute at a time, ordered ones to the next cell",
 }
 """Policies of the judged surveys, in words."""
 

@@ -107,8 +107,9 @@ def reproduce(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help='For chosen and prior: a survey, for chosen "looked" or "judged" as '
-            'well; for lines: a policy and a question, as "Full cells", and a method '
+            help="For chosen, prior and rivals: a survey; for rivals a package, for "
+            'chosen and census a policy as well, and for chosen "looked" or "judged"; '
+            'for lines: a policy and a question, as "Full cells", and a method '
             'if it alone is measured, as "Full cells no buckets"; may be repeated.'
         ),
     ] = None,
@@ -154,7 +155,7 @@ def reproduce(
         show(survey_report(trials or 3))
         return
     if name == RIVALS:
-        for line in rival_report(data, trials or 3, limit):
+        for line in rival_report(data, trials or 3, limit, only or ()):
             show(line)
         return
     if name == CHOSEN:
@@ -168,7 +169,7 @@ def reproduce(
                 received="no --data",
                 way_out="State --data FOLDER with tables/adult.csv.gz",
             )
-        for cased in write_census(data, trials or 3):
+        for cased in write_census(data, trials or 3, only or ()):
             show(str(cased))
         return
     if name == PRIOR:

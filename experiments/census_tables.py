@@ -1,6 +1,7 @@
 """Adult by choice of the data, and surveys that begin with tables of another one.
 
     python -m experiments census --data FOLDER --trials 3    docs/data/tables/census.csv
+    python -m experiments census --data FOLDER --only line      some of its rows again
     python -m experiments prior --data FOLDER                docs/data/tables/prior.csv
 
 FOLDER holds tables/adult.csv.gz and tables/adult-domain.json, as `rivals` takes them.
@@ -11,6 +12,7 @@ lowest values of one attribute, and what is left is released.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -36,6 +38,14 @@ class CensusCase(NamedTuple):
     policy: str
     budget: dict[str, str]
     ways: int = 2
+    maker: type[bf.ChosenTables] = bf.ChosenTables
+
+
+class ByCells(bf.ChosenTables):
+    """Single tables are measured by their cells, never by running totals."""
+
+    def _spans(self) -> dict[int, int]:
+        return {}
 
 
 CENSUS_CASES = (
@@ -49,6 +59,12 @@ CENSUS_CASES = (
         "one attribute at a time, ordered ones to the next cell",
         "line",
         {"epsilon": "1"},
+    ),
+    CensusCase(
+        "the same, single tables by cells in place of running totals",
+        "line",
+        {"epsilon": "1"},
+        maker=ByCells,
     ),
 )
 
@@ -100,7 +116,13 @@ def one_census(truth: Truth, case: CensusCase, seed: int) -> tuple[float, ...]:
     sizes = truth.survey.domain.shape
     asked = bf.workloads.Tables(truth.survey.domain, ways=case.ways)
     out, seconds = release(
-        truth, case.policy, case.budget, seed, choose="data", asked=asked
+        truth,
+        case.policy,
+        case.budget,
+        seed,
+        case.maker,
+        choose="data",
+        asked=asked,
     )
     cells = out._fitted.cells(truth.count, np.random.default_rng(seed))
 
@@ -136,8 +158,29 @@ def census_row(case: CensusCase, releases: Sequence[tuple[float, ...]]) -> Censu
     )
 
 
+def _recorded(path: Path) -> dict[tuple[str, str, int], CensusRow]:
+    """Return the rows of earlier runs by neighbours, budget and tables asked."""
+    if not path.exists():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [
+            CensusRow(
+                row["neighbours"],
+                row["budget"],
+                int(row["asked"]),
+                *(float(row[name]) for name in CensusRow._fields[3:-1]),
+                int(row["trials"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+    return {row[:3]: row for row in rows}
+
+
 def write_census(
-    folder: Path, trials: int, path: Path = DATA / "census.csv"
+    folder: Path,
+    trials: int,
+    only: Sequence[str] = (),
+    path: Path = DATA / "census.csv",
 ) -> Iterator[CensusRow]:
     """Release Adult in every case; write the rows once all of them are known.
 
@@ -147,20 +190,25 @@ def write_census(
         Holds tables/adult.csv.gz.
     trials : int
         Releases of each case.
+    only : sequence of str
+        Names of policies, as `POLICIES` has them; all without.
     path : Path
-        The file.
+        The file. A row takes the place of an earlier one of the same case.
 
     Yields
     ------
     CensusRow
         As soon as it is known.
     """
-    truth, rows = Truth(adult(folder)), []
+    truth, recorded = Truth(adult(folder)), _recorded(path)
     for case in CENSUS_CASES:
+        if only and case.policy not in only:
+            continue
         releases = [one_census(truth, case, seed) for seed in range(trials)]
-        rows.append(census_row(case, releases))
-        yield rows[-1]
-    write_rows(path, rows)
+        row = census_row(case, releases)
+        recorded[row[:3]] = row
+        yield row
+    write_rows(path, list(recorded.values()))
 
 
 class PriorRow(NamedTuple):

@@ -2,6 +2,7 @@
 
     python -m experiments chosen --data FOLDER --trials 3
     python -m experiments chosen --only judged          docs/data/tables/judged.csv
+    python -m experiments chosen --only judged --only line       some of its rows again
 
 A line for each survey, policy and budget: the share of records in a wrong cell, mean
 over all tables of one and two attributes. Estimates are scaled to the true number of
@@ -12,6 +13,7 @@ the synthetic records of `Contingency`.
 
 from __future__ import annotations
 
+import csv
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -54,6 +56,7 @@ CASES: tuple[tuple[str, dict[str, str]], ...] = (
     ("add_remove", {"epsilon": "0.1"}),
     ("full", {"epsilon": "1"}),
     ("attribute", {"epsilon": "1"}),
+    ("line", {"epsilon": "1"}),
 )
 """Policies and budgets that are compared."""
 
@@ -147,12 +150,17 @@ class Truth:
 
 
 def release(
-    truth: Truth, policy: str, budget: dict[str, str], seed: int, **more: Any
+    truth: Truth,
+    policy: str,
+    budget: dict[str, str],
+    seed: int,
+    maker: type[bf.ChosenTables] = bf.ChosenTables,
+    **more: Any,
 ) -> tuple[Any, float]:
     """Release a survey once; return what came out and the CPU seconds of it."""
     stated: Any = {**budget, **more}
     asked = stated.pop("asked", truth.asked)
-    mechanism = bf.ChosenTables(POLICIES[policy](truth.survey.domain), asked, **stated)
+    mechanism = maker(POLICIES[policy](truth.survey.domain), asked, **stated)
     counted = bf.TableCounts.from_records(mechanism, truth.survey.columns)
     begun = time.process_time()
     out = mechanism.release(counted, rng=seed)
@@ -208,6 +216,24 @@ def compared(
     )
 
 
+def _recorded(path: Path) -> dict[tuple[str, str, str], ChosenRow]:
+    """Return the rows of earlier runs by survey, policy and budget."""
+    if not path.exists():
+        return {}
+    words = {"survey", "policy", "budget", "took"}
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [
+            ChosenRow(
+                **{
+                    name: text if name in words else float(text)
+                    for name, text in row.items()
+                }
+            )
+            for row in csv.DictReader(file)
+        ]
+    return {(row.survey, row.policy, row.budget): row for row in rows}
+
+
 def chosen_report(
     folder: Path | None,
     trials: int,
@@ -223,9 +249,10 @@ def chosen_report(
     trials : int
         Releases of each kind.
     only : sequence of str
-        Names of surveys, or policies; all without.
+        Names of surveys, "judged" or "looked", and of policies; all without.
     path : Path
-        Takes the rows of surveys that played no part, where all of them were run.
+        Takes the rows of surveys that played no part, once all of them are known; a
+        row takes the place of an earlier one of the same survey, policy and budget.
 
     Yields
     ------
@@ -233,25 +260,35 @@ def chosen_report(
         A line, as soon as it is known.
     """
     names = ChosenRow._fields
-    judged: list[ChosenRow] = []
+    recorded = _recorded(path)
     yield "  ".join(f"{name:>11}" for name in names)
     behind: dict[str, list[float]] = {"looked at": [], "judged on": []}
     beside: dict[str, list[float]] = {kind: [] for kind in behind}
+    policies = {*POLICIES} & {*only} or {*POLICIES}
+    named = {*only} - policies
     for survey in chosen_surveys(folder):
         kind = "judged on" if survey.name in JUDGED_ON else "looked at"
         assert survey.name in (*JUDGED_ON, *LOOKED_AT)
-        if only and not {survey.name, kind.partition(" ")[0]} & {*only}:
+        if named and not {survey.name, kind.partition(" ")[0]} & named:
             continue
         truth = Truth(survey)
         for policy, budget in CASES:
+            if policy not in policies:
+                continue
             row = compared(truth, policy, budget, trials)
             behind[kind].append(row.behind)
             beside[kind].append(row.beside_independence)
-            judged += [row] if kind == "judged on" else []
+            if kind == "judged on":
+                recorded[row.survey, row.policy, row.budget] = row
             texts = (f"{one:.4f}" if isinstance(one, float) else one for one in row)
             yield "  ".join(f"{text:>11}" for text in texts)
-    if len(judged) == len(JUDGED_ON) * len(CASES):
-        write_rows(path, judged)
+    order = [
+        (survey, policy, " ".join(*budget.items()))
+        for survey in JUDGED_ON
+        for policy, budget in CASES
+    ]
+    if behind["judged on"] and {*order} <= {*recorded}:
+        write_rows(path, [recorded[place] for place in order])
     for kind, ratios in behind.items():
         if ratios:
             mean = math.exp(float(np.mean(np.log(ratios))))

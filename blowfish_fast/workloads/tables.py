@@ -27,7 +27,7 @@ MOST_TABLES = 2**16
 class Tables(Workload):
     """Contingency tables (marginals) over several sets of attributes.
 
-    Over a `WideDomain` only `Contingency` publishes them.
+    Over a `WideDomain` only `Contingency` and `ChosenTables` publish them.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Tables(Workload):
         Asks for all tables of 1, 2, ... `ways` attributes instead.
     weights : sequence of float, optional
         One positive number per table: how much its error counts when the noise is
-        planned.
+        planned, or when the data choose what is measured.
 
     Examples
     --------

@@ -45,6 +45,10 @@ def test_a_line_for_each_policy_and_budget_and_how_far_behind(
     header, row = path.read_text().splitlines()
     assert header.split(",") == [*chosen_tables.ChosenRow._fields]
     assert row.startswith("generated,add_remove,epsilon 1,0.")
+    # Of another policy nothing is measured, and what was recorded stays.
+    others = ["judged", "full"]
+    assert len(list(chosen_tables.chosen_report(None, 1, others, path))) == 1
+    assert path.read_text().splitlines() == [header, row]
 
 
 def test_exact_tables_misplace_nothing_and_independence_something(survey):
@@ -67,11 +71,16 @@ def test_the_census_has_a_row_for_each_case(survey, monkeypatch, tmp_path):
     cases = census_tables.CENSUS_CASES
     monkeypatch.setattr(census_tables, "CENSUS_CASES", (cases[2], cases[-1]))
     path = tmp_path / "census.csv"
-    rows = list(census_tables.write_census(tmp_path, 1, path))
+    rows = list(census_tables.write_census(tmp_path, 1, path=path))
     assert [row.asked for row in rows] == [3, 2]
     assert 0 < rows[0].model < rows[0].three_model < 0.1
     assert 0 < rows[1].model < 0.1
-    assert len(path.read_text().splitlines()) == 3
+    head, first, last = path.read_text().splitlines()
+    (again,) = census_tables.write_census(tmp_path, 1, ["line"], path)
+    assert again.model == rows[1].model
+    header, *lines = path.read_text().splitlines()
+    assert (header, lines[0]) == (head, first)
+    assert lines[1].split(",")[:5] == last.split(",")[:5]
 
 
 def test_a_prior_is_a_part_of_the_survey_and_the_rest_is_released(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import types
+import math
 
 import numpy as np
 import pytest
+
+import blowfish_fast as bf
 
 pytest.importorskip("sklearn")
 
@@ -32,6 +34,9 @@ def test_records_of_a_generated_survey_lie_in_its_cells():
 def test_packages_are_compared_under_one_promise_and_missing_ones_are_named(
     monkeypatch,
 ):
+    def drawn(survey, epsilon, seed):
+        return survey_rivals.RivalRelease(None, survey)
+
     def missing(survey, epsilon, seed):
         raise ModuleNotFoundError("none", name="nowhere")
 
@@ -43,11 +48,19 @@ def test_packages_are_compared_under_one_promise_and_missing_ones_are_named(
         for name in ("Contingency", "ChosenTables", "plain split")
     }
     monkeypatch.setattr(
-        survey_rivals, "PACKAGES", {**own, "missing": missing, "failing": failing}
+        survey_rivals,
+        "PACKAGES",
+        {**own, "drawn": drawn, "missing": missing, "failing": failing},
     )
     rows = {one.package: one for one in survey_rivals.rival_rows(None, 2)}
     assert rows["missing"].error == "not installed: nowhere"
     assert rows["failing"].error == "failed: MemoryError: too large"
+    # Records alone, here the true ones, are compared as they are.
+    assert (rows["drawn"].error, rows["drawn"].drawn) == (0.0, 0.0)
+    assert math.isnan(rows["drawn"].misplaced)
+    assert rows["ChosenTables"].version == f"blowfish_fast {bf.__version__}"
+    assert 0 < rows["ChosenTables"].drawn < 0.25
+    assert math.isnan(rows["Contingency"].drawn)
     assert rows["Contingency"].error < rows["plain split"].error
     assert rows["Contingency"].misplaced < rows["plain split"].misplaced
     assert 0 < rows["ChosenTables"].misplaced < 0.2
@@ -79,9 +92,14 @@ def test_mechanisms_of_private_pgm_are_asked_as_their_files_want_it(monkeypatch)
             sizes.size = lambda names: counted[names]
             return sizes
 
+    class Drawn(StandIn):
+        def to_dict(self):
+            return survey.columns
+
     class Aim(StandIn):
-        def run(self, data, asked):
+        def run(self, data, asked, num_synth_rows):
             seen.append((self.terms, asked))
+            assert num_synth_rows == 569
             model = StandIn()
 
             def project(names):
@@ -89,32 +107,53 @@ def test_mechanisms_of_private_pgm_are_asked_as_their_files_want_it(monkeypatch)
                 return model
 
             model.project = project
-            return model, None
+            return model, Drawn()
 
     class Modules:
-        Domain, Dataset, DataFrame, AIM = StandIn, Records, StandIn, Aim
+        Domain, Dataset, AIM = StandIn, Records, Aim
 
         @staticmethod
         def MST(data, epsilon, delta):
             seen.append((epsilon, delta))
-            made = StandIn()
-            made.df = {
-                name: types.SimpleNamespace(to_numpy=lambda column=column: column)
-                for name, column in survey.columns.items()
-            }
-            return made
+            return Drawn()
 
     monkeypatch.setattr(survey_rivals, "import_module", lambda name: Modules)
     pair = next(names for names in counted if len(names) == 2)
+    truth = survey_rivals._counted(survey, pair)
     aim = survey_rivals._authors_aim(survey, 1.0, 3)
-    assert aim(pair).size == counted[pair]
+    assert aim.table(pair).shape == truth.shape
+    assert (survey_rivals._counted(aim.records, pair) == truth).all()
     (terms, more), asked = seen[0]
     assert terms == (1.0, 1e-9)
     assert more["max_model_size"] == 1.0
     assert all(len(names) == 2 for names, _ in asked)
     mst = survey_rivals._authors_mst(survey, 1.0, 3)
-    assert (mst(pair) == survey_rivals._counted(survey, pair)).all()
+    assert mst.table is None
+    assert (survey_rivals._counted(mst.records, pair) == truth).all()
     assert seen[1] == (1.0, 1e-9)
+
+
+def test_rows_are_recorded_one_by_one_and_measured_again_by_name(tmp_path, monkeypatch):
+    exact = survey_rivals.RivalRelease
+    packages = {
+        "true records": lambda survey, *_: exact(None, survey),
+        "true tables": lambda survey, *_: exact(
+            lambda names: survey_rivals._counted(survey, names)
+        ),
+    }
+    monkeypatch.setattr(survey_rivals, "PACKAGES", packages)
+    monkeypatch.setattr(survey_rivals, "surveys", lambda rng: [breast_cancer()])
+    path = tmp_path / "rivals.csv"
+    head, *lines = survey_rivals.rival_report(None, 2, None, path=path)
+    assert head.startswith("rms of a cell")
+    assert [line.split("  ")[0] for line in lines] == ["breast cancer"] * 2
+    before = survey_rivals._recorded(path)
+    again = survey_rivals.rival_report(None, 1, None, ["true tables"], path)
+    assert len(list(again)) == 2
+    after = survey_rivals._recorded(path)
+    assert list(after) == [("breast cancer", name) for name in packages]
+    trials = [(before[place].trials, after[place].trials) for place in after]
+    assert trials == [(2, 2), (2, 1)]
 
 
 def test_a_package_that_takes_too_long_is_named(monkeypatch):

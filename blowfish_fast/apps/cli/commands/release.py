@@ -289,11 +289,13 @@ def _measured_sentence(report: dict[str, Any]) -> str:
     measured = report["measured"]
     pairs = {title for title in measured["table"] if " x " in title}
     unknown = "" if "certified" in report else ", and how far it is off is not known"
+    told = "tables of several columns were measured", "these, and single columns,"
+    if len(pairs) == 1:
+        told = "table of several columns was measured", "it, and single columns,"
     return (
-        f"{len(pairs):,} tables of several columns were measured, of "
-        f"{report['tables']:,} that were asked; these, and single columns, have "
-        f"intervals of the truth. All others come from a model{unknown}. `blowfish "
-        "explain` lists what was measured."
+        f"{len(pairs):,} {told[0]}, of {report['tables']:,} that were asked; {told[1]} "
+        f"have intervals of the truth. All others come from a model{unknown}. "
+        "`blowfish explain` lists what was measured."
     )
 
 
