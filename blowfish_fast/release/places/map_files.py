@@ -282,7 +282,7 @@ def _polygons(
             received=type(districts).__name__,
         )
     ids = list(cell_ids(release))
-    shape_of = dict(zip(districts.ids, districts.shapes, strict=True))
+    shape_of = dict(zip(districts.ids, districts.drawn_shapes, strict=True))
     attribute = release.domain.attributes[0]
     lacking = [id for id in ids[: attribute.regular] if id not in shape_of]
     borders = attribute.borders
