@@ -12,7 +12,8 @@ same country with the mechanisms as they are:
   tuned after least squares;
 - policies: the same at 10^6 blocks;
 - fits: root mean square errors of releases at 10^6 blocks;
-- off the spine: 251 school districts that cut tracts, at 100,000 blocks.
+- off the spine: 251 school districts that cut tracts, at 100,000 blocks;
+- nation: what the one district above all others pays, in twenty countries.
 
 A plan that the library does not offer (equal levels, tuned levels, only children left
 out) is a subclass here, priced and released like any other.
@@ -45,6 +46,9 @@ IMPORTANCE: dict[str, dict[str, float]] = {
 }
 EQUAL, MERGED, LOST = "equal levels", "equal, only children merged", "importance, lost"
 SHARED, TUNED = "Nested", "tuned after least squares"
+NATIONS = "nations.csv"
+COUNTRIES = 20
+"""Countries in which the nation's error is compared."""
 CLOSE = 0.03
 """A figure is met where it is this far off at the most."""
 
@@ -149,20 +153,22 @@ class Country(NamedTuple):
     counts: IntArray
 
 
-def made_up_country(blocks: int) -> Country:
+def made_up_country(blocks: int, seed: int = 1) -> Country:
     """Return the country of the first design: the same seed, the same draws.
 
     Parameters
     ----------
     blocks : int
         How many blocks.
+    seed : int, default 1
+        That of the first design; another one makes another country.
 
     Returns
     -------
     Country
         51 states, lognormal families, 35 % of the blocks empty.
     """
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     shares = ((330, 60), (13, 80), (4, 100))
     sizes = [1, 51, *(max(least, blocks // share) for share, least in shares), blocks]
     parents = [np.array([-1])]
@@ -335,6 +341,46 @@ def plan_figures(blocks: int = 30_000) -> Iterator[Figure]:
             yield Figure("plans", case, plan, "sum", float(total), whole)
 
 
+def nation_figures(countries: int, blocks: int = 30_000) -> Iterator[Figure]:
+    """Return what the nation pays for the districts below it, in several countries.
+
+    Errors of a plan are known without a draw, so a ratio differs from 1 by no chance of
+    the noise. What chance there is lies in the country; each of these has a seed of its
+    own, and its figures stand beside those of the first design's rule there.
+
+    Parameters
+    ----------
+    countries : int
+        How many.
+    blocks : int
+        Of each.
+
+    Yields
+    ------
+    Figure
+        The nation's error, and importance times variance over all districts, where
+        tracts and what lies above them matter.
+    """
+    case = "tracts and above"
+    importance = IMPORTANCE[case]
+    for seed in range(1, countries + 1):
+        nest = made_up_country(blocks, seed).nest
+        policy = bf.policies.AddRemove(nest.domain)
+        asked = nest.workload(**importance)
+        lost = Planned(policy, asked, epsilon=1, plan=lost_importance(importance))
+        errors = [
+            mechanism.errors_by_level()
+            for mechanism in (bf.Nested(policy, asked, epsilon=1), lost)
+        ]
+        sums = [
+            sum(part * by_level[name] ** 2 for name, part in importance.items())
+            for by_level in errors
+        ]
+        own, beside = (by_level["nation"] for by_level in errors)
+        yield Figure("nation", case, f"country {seed}", "nation", own, beside)
+        yield Figure("nation", case, f"country {seed}", "sum", sums[0], sums[1])
+
+
 def policy_figures(country: Country) -> Iterator[Figure]:
     """Return standard errors under several policies, all levels alike.
 
@@ -419,6 +465,19 @@ def fit_figures(country: Country, trials: int) -> Iterator[Figure]:
             places = rows.rows[LEVELS.index(level)]
             error = float(np.sqrt(mean[places].mean()))
             yield Figure("fits", f"{trials} releases", fit, level, error, designed)
+    # What least squares would have over all releases: Lemma NE3, no draw.
+    errors, beside = mechanism.errors_by_level(), DESIGNED_FITS["least squares"]
+    for level, designed in zip(
+        ("block", "group", "tract", "county", "state"), beside, strict=True
+    ):
+        yield Figure(
+            "fits",
+            "expected",
+            "least squares, expected",
+            level,
+            errors[level],
+            designed,
+        )
 
 
 def school_figures(blocks: int = 100_000) -> Iterator[Figure]:
@@ -614,8 +673,13 @@ def write_geography(trials: int, *, quick: bool, path: Path = DATA) -> Iterator[
     for line in geography_figures(trials, 2_000 if quick else 1_000_000):
         lines.append(line)
         yield line
+    nations = list[Figure]()
+    for line in nation_figures(COUNTRIES, 2_000 if quick else 30_000):
+        nations.append(line)
+        yield line
     if not quick:
         write_rows(path, lines)
+        write_rows(path.with_name(NATIONS), nations)
 
 
 def geography_figures(trials: int, blocks: int) -> Iterator[Figure]:

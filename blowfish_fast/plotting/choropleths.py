@@ -14,13 +14,17 @@ from blowfish_fast.data.places.districts import Districts
 from blowfish_fast.data.places.polygon_files import WGS84, Polygon
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import Release
-from blowfish_fast.release.places.map_files import (
+from blowfish_fast.release.places.colour_classes import (
     CLASSES,
+    class_breaks,
+    colour_classes,
+)
+from blowfish_fast.release.places.map_files import (
     WIDE,
     MapRows,
-    class_breaks,
     interval_names,
     map_rows,
+    placed_estimates,
 )
 from blowfish_fast.release.release import HistogramRelease
 
@@ -94,17 +98,19 @@ def choropleth(
             f"choropleth draws a release of a histogram; received {release!r}"
         )
     rows = map_rows(release, districts, confidence)
-    ends = class_breaks(rows) if breaks is None else _as_breaks(breaks)
+    own = breaks is None
+    ends = class_breaks(placed_estimates(rows)) if own else _as_breaks(breaks)
+    classes = colour_classes(ends)
     drawn = axes_for(axes, SIZE, "Drawing a map")
     patches = require("matplotlib.patches", extra="plot", purpose="Drawing a map")
     collections = require("matplotlib.collections", extra="plot", purpose="A map")
     placed = np.flatnonzero([bool(shape) for shape in rows.shapes])
     estimates = rows.columns["estimate"]
     # Estimates beyond the stated ends belong to the first and the last class.
-    shade = np.clip(np.searchsorted(ends, estimates, side="right") - 1, 0, 4)
+    shade = np.searchsorted(ends[1:-1], estimates, side="right")
     paths = [_path(rows.shapes[at]) for at in placed]
     style: dict[str, Any] = {"edgecolors": "white", "linewidths": 0.3}
-    colours = [CLASSES[shade[at]] for at in placed]
+    colours = [classes[shade[at]].colour for at in placed]
     drawn.add_collection(
         collections.PathCollection(paths, facecolors=colours, **style), autolim=True
     )
@@ -116,10 +122,7 @@ def choropleth(
         collections.PathCollection(hatched, hatch=HATCH, **style), autolim=False
     )
     _place(drawn, rows)
-    legend = [
-        patches.Patch(color=colour, label=f"{begin:,.0f} to {end:,.0f}")
-        for colour, begin, end in zip(CLASSES, ends[:-1], ends[1:], strict=True)
-    ]
+    legend = [patches.Patch(color=each.colour, label=each.label) for each in classes]
     if hatched:
         unread = {"facecolor": "none", "edgecolor": "#3c3c3c", "hatch": HATCH}
         legend.append(patches.Patch(label=UNSURE, **unread))

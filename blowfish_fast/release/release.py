@@ -735,6 +735,7 @@ class HistogramRelease(Tabular, Release):
         path: str | os.PathLike[str],
         districts: Districts | None = None,
         *,
+        system: str | None = None,
         confidence: float = 0.95,
     ) -> None:
         """Write a map that QGIS opens in colours, hatched where intervals are wide.
@@ -750,17 +751,20 @@ class HistogramRelease(Tabular, Release):
         districts : Districts, optional
             The polygons of the cells; left out for a grid whose axes are lon and lat,
             or x and y.
+        system : str, optional
+            The reference system of a grid of x and y, such as "EPSG:2056"; one of lon
+            and lat is in WGS 84, and polygons state their own.
         confidence : float, default 0.95
             How surely intervals hold.
 
         Raises
         ------
         InputError
-            If cells and polygons do not belong together.
+            If cells and polygons do not belong together, or they are in another system.
         """
         from .places.map_files import map_layers, write_geopackage
 
-        write_geopackage(map_layers(self, districts, confidence), path)
+        write_geopackage(map_layers(self, districts, confidence, system), path)
 
     def to_geojson(
         self,
@@ -768,6 +772,7 @@ class HistogramRelease(Tabular, Release):
         districts: Districts | None = None,
         *,
         confidence: float = 0.95,
+        style: bool = False,
     ) -> None:
         """Write a map as GeoJSON, estimates and intervals by cell; in WGS 84.
 
@@ -779,15 +784,22 @@ class HistogramRelease(Tabular, Release):
             The polygons of the cells; left out for a grid of lon and lat.
         confidence : float, default 0.95
             How surely intervals hold.
+        style : bool, default False
+            Whether a file of the same name that ends in ``.qml`` is written beside it,
+            and replaced where there is one: with it QGIS opens the map in the colours
+            and the hatching that a GeoPackage carries itself.
 
         Raises
         ------
         InputError
             If cells and polygons do not belong together, or are not in WGS 84.
         """
-        from .places.map_files import map_rows, write_geojson
+        from .places.map_files import map_rows, write_geojson, write_style
 
-        write_geojson(map_rows(self, districts, confidence), path)
+        rows = map_rows(self, districts, confidence)
+        write_geojson(rows, path)
+        if style:
+            write_style(rows, path)
 
     def to_geotiff(
         self,

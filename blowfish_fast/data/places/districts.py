@@ -479,6 +479,11 @@ class Districts:
         total.update(np.ascontiguousarray(self._owners[order]).tobytes())
         return total.hexdigest()
 
+    @property
+    def drawn_shapes(self) -> tuple[list[Polygon], ...]:
+        """The polygons of each district as files and pictures of maps show them."""
+        return self.shapes
+
     def outlines(self, number: int) -> list[FloatArray]:
         """Return the rings of a district, as they were stated."""
         return [ring for polygon in self.shapes[number] for ring in polygon]

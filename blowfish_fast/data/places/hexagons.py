@@ -117,6 +117,13 @@ class Hexagons(Districts):
             corners[:, 0] += np.where(corners[:, 0] < 0.0, 360.0, 0.0)
         return np.concatenate([corners, corners[:1]])
 
+    @property
+    def drawn_shapes(self) -> tuple[list[Polygon], ...]:
+        """The outlines on a map; those on both sides of the date line are together."""
+        return tuple(
+            [[ring]] for ring in _side_by_side([ring for ((ring,),) in self.shapes])
+        )
+
     def locate(self, x: Any, y: Any) -> IntArray:
         """Return the place of the hexagon of each point, as H3 says.
 
@@ -187,6 +194,21 @@ class Hexagons(Districts):
 
     def __repr__(self) -> str:
         return f"Hexagons({len(self.ids):,} of resolution {self.resolution})"
+
+
+def _side_by_side(rings: list[FloatArray]) -> list[FloatArray]:
+    """Return outlines with longitudes up to 360 where that makes the map narrower.
+
+    An area on both sides of the date line would be torn apart otherwise: half of it at
+    180 degrees, half of it at -180.
+    """
+    east = np.array([360.0, 0.0])
+    turned = [ring + east if ring[:, 0].max() < 0.0 else ring for ring in rings]
+    return min(rings, turned, key=_width)
+
+
+def _width(rings: list[FloatArray]) -> float:
+    return float(np.ptp(np.concatenate([ring[:, 0] for ring in rings])))
 
 
 def _square_kilometres(polygon: Polygon) -> float:

@@ -47,12 +47,20 @@ class NamedShapes(NamedTuple):
     system: str | None
 
 
+EPSG_NAMES = ("EPSG:", "URN:OGC:DEF:CRS:EPSG:")
+"""How names begin that end in a number of EPSG; GeoJSON of ogr2ogr has the second."""
+
+
 def known_system(name: Any) -> str | None:
-    """Return the name of a reference system; all names of WGS 84 are one."""
+    """Return the name of a reference system; all names of one of EPSG are one."""
     if name is None:
         return None
     text = str(name).strip()
-    return WGS84 if text.upper().replace("::", ":") in SAME_AS_WGS84 else text
+    plain = text.upper().replace("::", ":")
+    if plain in SAME_AS_WGS84:
+        return WGS84
+    code = plain.rpartition(":")[2]
+    return f"EPSG:{code}" if plain.startswith(EPSG_NAMES) and code.isdecimal() else text
 
 
 def transformation(source: str, target: str) -> Callable[[FloatArray], FloatArray]:

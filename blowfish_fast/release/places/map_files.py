@@ -20,6 +20,7 @@ import sqlite3
 import struct
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
@@ -30,7 +31,7 @@ from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.places.cell_parts import turned_ring
 from blowfish_fast.data.places.districts import Districts
-from blowfish_fast.data.places.polygon_files import WGS84, Polygon
+from blowfish_fast.data.places.polygon_files import WGS84, Polygon, known_system
 from blowfish_fast.data.places.union_outlines import merged_shapes
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import write_bytes
@@ -39,10 +40,9 @@ from blowfish_fast.release.query_grid import AnswerSource
 from blowfish_fast.workloads import Identity, Workload
 from blowfish_fast.workloads.districts import level_workload
 
+from .colour_classes import class_breaks, colour_classes
 from .level_answers import cell_ids
-
-CLASSES = ("#eff3ff", "#bdd7e7", "#6baed6", "#3182bd", "#08519c")
-"""Colours from few to many."""
+from .reference_systems import ALWAYS_LISTED, PLANE, written_system
 
 WIDE = 1.0
 """An interval wider than this many times the estimate is hatched."""
@@ -53,11 +53,8 @@ MOST_DIGITS = 7
 EAST = ("lon", "longitude", "x")
 NORTH = ("lat", "latitude", "y")
 
-WGS84_TEXT = (
-    'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],'
-    'PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433],'
-    'AUTHORITY["EPSG","4326"]]'
-)
+UNDEFINED = "undefined"
+"""The system of a grid of x and y of which nobody says more."""
 
 
 class MapRows(NamedTuple):
@@ -88,7 +85,10 @@ class MapRows(NamedTuple):
 
 
 def map_rows(
-    release: AnswerSource, districts: Districts | None, confidence: float
+    release: AnswerSource,
+    districts: Districts | None,
+    confidence: float,
+    system: str | None = None,
 ) -> MapRows:
     """Return the rows of a map: cells of a release, with polygons.
 
@@ -101,6 +101,8 @@ def map_rows(
         y.
     confidence : float
         How surely intervals hold.
+    system : str, optional
+        The reference system of a grid of x and y.
 
     Returns
     -------
@@ -110,19 +112,88 @@ def map_rows(
     Raises
     ------
     InputError
-        If cells and polygons do not belong together.
+        If cells and polygons do not belong together, or the system is another one.
     """
     sure = as_confidence(confidence)
     if districts is None:
-        layer, ids, shapes, system = _boxes(release)
+        layer, ids, shapes, own = _boxes(release)
     else:
-        layer, ids, shapes, system = _polygons(release, districts)
+        layer, ids, shapes, own = _polygons(release, districts)
     columns, promise = interval_columns(release, sure)
-    return MapRows(layer, ids, shapes, columns, system, promise)
+    return MapRows(layer, ids, shapes, columns, map_system(own, system), promise)
+
+
+def stated_system(own: str, system: str | None) -> str:
+    """Return the reference system of a map; refuse one that contradicts its cells.
+
+    Parameters
+    ----------
+    own : str
+        That of the polygons, or of a grid: WGS 84 for lon and lat, "undefined" for x
+        and y.
+    system : str or None
+        What is stated; None for nothing.
+
+    Returns
+    -------
+    str
+        The system.
+
+    Raises
+    ------
+    InputError
+        If both are known, and differ.
+    """
+    stated = known_system(system)
+    if stated is None or stated == own:
+        return own
+    if own != UNDEFINED:
+        raise InputError(
+            "a map is in the system of its cells: degrees of WGS 84 for lon and lat, "
+            "that of their polygons for districts",
+            received=f"system={system!r}, and cells in {own}",
+            way_out="Leave it out; columns of a grid in another system are x and y",
+        )
+    return stated
+
+
+def map_system(own: str, system: str | None) -> str:
+    """Return the reference system of a GeoPackage; refuse one that nobody knows.
+
+    Parameters
+    ----------
+    own : str
+        That of the polygons or the grid, as in `stated_system`.
+    system : str or None
+        What is stated; None for nothing.
+
+    Returns
+    -------
+    str
+        The system.
+
+    Raises
+    ------
+    InputError
+        If both are known and differ, or the stated one is no system.
+    """
+    stated = stated_system(own, system)
+    if system is not None and written_system(stated) == PLANE:
+        raise InputError(
+            'a reference system is stated by a number, such as "EPSG:2056", or as '
+            "well-known text",
+            received=repr(system),
+            way_out="Leave it out, and state it where the file is opened; names of "
+            "other registries, such as ESRI:102003, need pyproj, from the extra geo",
+        )
+    return stated
 
 
 def map_layers(
-    release: AnswerSource, districts: Districts | None, confidence: float
+    release: AnswerSource,
+    districts: Districts | None,
+    confidence: float,
+    system: str | None = None,
 ) -> list[MapRows]:
     """Return the rows of all layers: cells, and the levels above where there are any.
 
@@ -134,6 +205,8 @@ def map_layers(
         The polygons of the cells; None for a grid.
     confidence : float
         How surely intervals hold, each for itself.
+    system : str, optional
+        The reference system of a grid of x and y.
 
     Returns
     -------
@@ -148,9 +221,10 @@ def map_layers(
     """
     levels = release.details.get("levels")
     if not isinstance(levels, list) or districts is None:
-        return [map_rows(release, districts, confidence)]
+        return [map_rows(release, districts, confidence, system)]
     sure = as_confidence(confidence)
-    _, cells, cell_shapes, system = _polygons(release, districts)
+    _, cells, cell_shapes, own = _polygons(release, districts)
+    whole = map_system(own, system)
     layers = []
     for name in reversed(levels):
         labels = release.details["districts"].get(name)
@@ -163,7 +237,7 @@ def map_layers(
             ids = list(release.details["district_ids"][name])
             shapes = merged_shapes(cell_shapes, numbers, len(ids), districts.step)
         columns, promise = interval_columns(release, sure, asked)
-        layers.append(MapRows(name, ids, shapes, columns, system, promise))
+        layers.append(MapRows(name, ids, shapes, columns, whole, promise))
     return layers
 
 
@@ -208,7 +282,7 @@ def _polygons(
             received=type(districts).__name__,
         )
     ids = list(cell_ids(release))
-    shape_of = dict(zip(districts.ids, districts.shapes, strict=True))
+    shape_of = dict(zip(districts.ids, districts.drawn_shapes, strict=True))
     attribute = release.domain.attributes[0]
     lacking = [id for id in ids[: attribute.regular] if id not in shape_of]
     borders = attribute.borders
@@ -271,7 +345,7 @@ def grid_axes(domain: Domain) -> GridAxes:
             "Domain.from_box",
         )
     degrees = names[east[0]] != "x"
-    return GridAxes(east[0], north[0], WGS84 if degrees else "undefined")
+    return GridAxes(east[0], north[0], WGS84 if degrees else UNDEFINED)
 
 
 def _boxes(release: AnswerSource) -> tuple[str, list[Any], list[list[Polygon]], str]:
@@ -331,6 +405,19 @@ def write_geojson(rows: MapRows, path: str | os.PathLike[str]) -> None:
     write_bytes(json.dumps(whole).encode(), path)
 
 
+def write_style(rows: MapRows, path: str | os.PathLike[str]) -> None:
+    """Write the style of a map beside it: NAME.qml, which QGIS applies by itself.
+
+    Parameters
+    ----------
+    rows : MapRows
+        The rows.
+    path : str or PathLike
+        The file of the map.
+    """
+    write_bytes(map_style(rows).encode(), Path(path).with_suffix(".qml"))
+
+
 def _geometry(polygons: list[Polygon]) -> dict[str, Any] | None:
     if not polygons:
         return None
@@ -370,16 +457,10 @@ def write_geopackage(layers: Sequence[MapRows], path: str | os.PathLike[str]) ->
 
 def _write_head(file: sqlite3.Connection, system: str) -> None:
     """Write the tables that every GeoPackage has, and that of styles."""
-    number = system_number(system)
     file.executescript(TABLES)
-    systems = [
-        ("Undefined Cartesian", -1, "NONE", -1, "undefined", None),
-        ("Undefined geographic", 0, "NONE", 0, "undefined", None),
-        ("WGS 84", 4326, "EPSG", 4326, WGS84_TEXT, None),
-    ]
-    if number not in (-1, 0, 4326):
-        systems.append((system, number, "EPSG", number, "undefined", None))
-    file.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,?)", systems)
+    stated = written_system(system)
+    listed = [*ALWAYS_LISTED, *(() if stated in ALWAYS_LISTED else (stated,))]
+    file.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,NULL)", listed)
     file.execute(
         "INSERT INTO gpkg_contents (table_name, data_type, identifier, description) "
         "VALUES ('layer_styles','attributes','layer_styles','styles')"
@@ -403,7 +484,7 @@ def _layer_name(stated: str, taken: set[str]) -> str:
 
 
 def _write_layer(file: sqlite3.Connection, rows: MapRows, layer: str) -> None:
-    number = system_number(rows.system)
+    number = written_system(rows.system).number
     reached = [ring for shape in rows.shapes for polygon in shape for ring in polygon]
     points = np.concatenate(reached)
     box = [float(end) for end in (*points.min(axis=0), *points.max(axis=0))]
@@ -464,14 +545,6 @@ CREATE TABLE layer_styles (id INTEGER PRIMARY KEY AUTOINCREMENT,
 """
 
 
-def system_number(system: str) -> int:
-    """Return the number of a system of EPSG; -1 for any other."""
-    organization, _, number = system.partition(":")
-    if organization.upper() == "EPSG" and number.isdecimal():
-        return int(number)
-    return -1
-
-
 def _blob(polygons: list[Polygon], number: int) -> bytes | None:
     """Return a geometry as GeoPackages hold it: a head, its box, well-known binary."""
     if not polygons:
@@ -488,15 +561,11 @@ def _blob(polygons: list[Polygon], number: int) -> bytes | None:
     return head + b"".join(parts)
 
 
-def class_breaks(rows: MapRows) -> FloatArray:
-    """Return the ends of the classes of colours, one more than there are classes.
-
-    Classes hold equal numbers of cells of the map by their estimates, which are public.
-    """
+def placed_estimates(rows: MapRows) -> FloatArray:
+    """Return the estimates of the cells that have a place on the map."""
     placed = np.array([bool(shape) for shape in rows.shapes])
-    estimates = rows.columns["estimate"][placed]
-    ends: FloatArray = np.quantile(estimates, np.linspace(0, 1, len(CLASSES) + 1))
-    return ends
+    estimates: FloatArray = rows.columns["estimate"][placed]
+    return estimates
 
 
 def interval_names(rows: MapRows) -> tuple[str, str]:
@@ -506,15 +575,15 @@ def interval_names(rows: MapRows) -> tuple[str, str]:
 
 
 def map_style(rows: MapRows) -> str:
-    """Return a style of QGIS: five colours by estimate, lines where it is not sure."""
+    """Return a style of QGIS: colours by estimate, lines where it is not sure."""
     low, high = interval_names(rows)
-    breaks = class_breaks(rows)
+    classes = colour_classes(class_breaks(placed_estimates(rows)))
     rules, symbols = [], []
-    for at, colour in enumerate(CLASSES):
-        begin, end = breaks[at], breaks[at + 1]
-        terms = [f'"estimate" >= {begin:.9g}'] if at else []
-        terms += [f'"estimate" < {end:.9g}'] if at < len(CLASSES) - 1 else []
-        rules.append(_rule(at, " AND ".join(terms), f"{begin:,.0f} to {end:,.0f}"))
+    for at, (begin, end, colour, label) in enumerate(classes):
+        # All digits: the cell with which a class begins is in it.
+        terms = [f'"estimate" >= {begin!r}'] if at else []
+        terms += [f'"estimate" < {end!r}'] if at < len(classes) - 1 else []
+        rules.append(_rule(at, " AND ".join(terms), label))
         red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
         fill = {
             "color": f"{red},{green},{blue},255",
@@ -523,7 +592,7 @@ def map_style(rows: MapRows) -> str:
             "style": "solid",
         }
         symbols.append(_symbol(at, "SimpleFill", fill))
-    last = len(CLASSES)
+    last = len(classes)
     unsure = f'"{high}" - "{low}" > {WIDE:g} * "estimate"'
     rules.append(_rule(last, unsure, "interval wider than the count: do not read"))
     lines = {

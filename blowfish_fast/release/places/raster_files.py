@@ -22,12 +22,18 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.places.polygon_files import WGS84, known_system
+from blowfish_fast.data.places.polygon_files import WGS84
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.query_grid import AnswerSource
 
-from .map_files import GridAxes, grid_axes, interval_columns, system_number
+from .map_files import (
+    UNDEFINED,
+    grid_axes,
+    interval_columns,
+    stated_system,
+)
+from .reference_systems import system_number
 
 EVEN = 1e-9
 """Relative difference of widths below which cells are equally wide."""
@@ -74,7 +80,7 @@ def write_geotiff(
     """
     domain = release.domain
     axes = grid_axes(domain)
-    code = _system_code(axes, system)
+    code = system_code(axes.system, system)
     west, step_x = _origin(domain.attributes[axes.east])
     south, step_y = _origin(domain.attributes[axes.north])
     columns, promise = interval_columns(release, as_confidence(confidence))
@@ -91,17 +97,28 @@ def write_geotiff(
     write_bytes(content, path)
 
 
-def _system_code(axes: GridAxes, system: str | None) -> int | None:
-    stated = known_system(system)
-    if axes.system == WGS84:
-        if stated not in (None, WGS84):
-            raise InputError(
-                "columns lon and lat are degrees of WGS 84",
-                received=f"system={system!r}",
-                way_out="Call the columns x and y where they are in another system",
-            )
-        stated = WGS84
-    if stated is None:
+def system_code(own: str, system: str | None) -> int | None:
+    """Return the number by which a GeoTIFF states the reference system of a grid.
+
+    Parameters
+    ----------
+    own : str
+        WGS 84 for lon and lat, "undefined" for x and y.
+    system : str or None
+        What is stated; None for nothing.
+
+    Returns
+    -------
+    int or None
+        The number; None where nobody states a system.
+
+    Raises
+    ------
+    InputError
+        If the system has no such number, or the grid has another one.
+    """
+    stated = stated_system(own, system)
+    if stated == UNDEFINED:
         return None
     code = system_number(stated)
     if not 0 < code <= LARGEST_CODE:

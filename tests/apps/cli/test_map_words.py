@@ -278,3 +278,23 @@ def test_a_database_has_no_points(empty_folder):
     assert "located in CSV and Parquet" in str(refused(*words, "points"))
     told(*words, "names")
     assert bf.Release.load("release.blowfish").estimate[1] == pytest.approx(500, abs=40)
+
+
+def test_a_map_of_metres_says_in_which_system(empty_folder):
+    (empty_folder / "metres.csv").write_text("x,y\n1,1\n2,0.5\n")
+    grid = ["--domain", "x=0:3:1", "--domain", "y=0:2:1"]
+    words = ["release", "--data", "metres.csv", *grid, *ASKED, "--policy", "add_remove"]
+    swiss = ["--map-system", "EPSG:2056"]
+    told(*words, *swiss, "--out", "metres.gpkg")
+    with sqlite3.connect("metres.gpkg") as file:
+        question = "SELECT srs_id FROM gpkg_geometry_columns"
+        assert file.execute(question).fetchall() == [(2056,)]
+    told("draw", "metres.blowfish", *swiss, "--out", "metres.tif")
+    assert (2056).to_bytes(2, "little") in (empty_folder / "metres.tif").read_bytes()
+    problem = refused("draw", "metres.blowfish", *swiss, "--out", "metres.png")
+    assert "a picture states no reference system" in str(problem)
+    again = [*words, "--overwrite", "--out"]
+    assert "that of a map" in str(refused(*again, "a.blowfish", *swiss))
+    unknown = ["--map-system", "metres"]
+    assert "by a number" in str(refused(*again, "a.gpkg", *unknown))
+    assert not (empty_folder / "a.blowfish").exists()

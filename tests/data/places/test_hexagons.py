@@ -141,6 +141,25 @@ def test_hexagons_across_the_date_line_are_drawn_on_one_side(monkeypatch):
     assert outline[:, 0].max() == pytest.approx(180.1)
 
 
+def test_a_map_is_not_torn_apart_at_the_date_line(monkeypatch):
+    around = squares()
+    west = {"1": 179.8, "2": 179.9, "3": -180.0, "4": -0.1}
+
+    def boundary(id):
+        x = west[id]
+        return [(0.0, x), (0.0, x + 0.1), (0.1, x + 0.1), (0.1, x)]
+
+    around.cell_to_boundary = boundary
+    monkeypatch.setitem(sys.modules, "h3", around)
+    near = bf.Hexagons([1, 2, 3], 4)
+    begin = [shape[0][0][0, 0] for shape in near.drawn_shapes]
+    np.testing.assert_allclose(begin, [179.8, 179.9, 180.0])
+    # What is asked and counted stays where H3 says.
+    assert near.outlines(2)[0][0, 0] == -180.0
+    apart = bf.Hexagons([2, 4], 4)
+    assert apart.drawn_shapes[1][0][0][0, 0] == pytest.approx(-0.1)
+
+
 def test_the_extra_is_named_where_h3_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "h3", None)
     with pytest.raises(MissingExtraError, match="h3"):

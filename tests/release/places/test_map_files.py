@@ -47,8 +47,9 @@ def test_a_geopackage_holds_estimates_intervals_promise_and_style(tmp_path):
     assert default == 1
     renderer = ElementTree.fromstring(style).find("renderer-v2")
     filters = [rule.get("filter") for rule in renderer.iter("rule")]
-    # Five classes of colours, and hatching where the interval is wider than the count.
-    assert len(filters) == 6
+    # A class of colours for each of three cells, and hatching where the interval is
+    # wider than the count.
+    assert len(filters) == 4
     assert filters[-1] == '"high" - "low" > 1 * "estimate"'
     assert {layer.get("class") for layer in renderer.iter("layer")} == {
         "SimpleFill",
@@ -129,6 +130,37 @@ def test_systems_of_other_countries_are_named(tmp_path):
     release.to_geopackage(tmp_path / "swiss.gpkg", swiss)
     systems = read(tmp_path / "swiss.gpkg", "SELECT srs_id FROM gpkg_geometry_columns")
     assert systems == [(2056,)]
+    question = "SELECT srs_id, organization, organization_coordsys_id FROM {} WHERE {}"
+    asked = question.format("gpkg_spatial_ref_sys", "srs_id > 4326 OR srs_id = 2056")
+    assert read(tmp_path / "swiss.gpkg", asked) == [(2056, "EPSG", 2056)]
+
+
+def test_a_grid_of_x_and_y_is_where_somebody_says_it_is(tmp_path):
+    metres = bf.Domain.from_box((2, 2), y=(0, 10), x=(0, 10))
+    release = bf.Laplace(bf.policies.Full(metres), epsilon=1).release(
+        [[5, 6], [7, 8]], rng=1
+    )
+    path = tmp_path / "metres.gpkg"
+    release.to_geopackage(path, system="urn:ogc:def:crs:EPSG::3301")
+    assert read(path, "SELECT srs_id FROM gpkg_geometry_columns") == [(3301,)]
+    with pytest.raises(InputError, match="stated by a number"):
+        release.to_geopackage(path, system="metres")
+    with pytest.raises(InputError, match="that of their polygons"):
+        RELEASE.to_geopackage(path, TRACTS, system="EPSG:3301")
+    RELEASE.to_geopackage(path, TRACTS, system="OGC:CRS84")
+    degrees = bf.Laplace(bf.policies.AddRemove(GRID), epsilon=1)
+    with pytest.raises(InputError, match="degrees of WGS 84"):
+        degrees.release(np.ones((2, 3)), rng=1).to_geopackage(path, system="EPSG:3301")
+
+
+def test_a_style_stands_beside_geojson_where_it_is_asked_for(tmp_path):
+    RELEASE.to_geojson(tmp_path / "plain.geojson", TRACTS)
+    RELEASE.to_geojson(tmp_path / "tracts.geojson", TRACTS, style=True)
+    RELEASE.to_geopackage(tmp_path / "tracts.gpkg", TRACTS)
+    question = "SELECT styleQML FROM layer_styles"
+    ((style,),) = read(tmp_path / "tracts.gpkg", question)
+    assert (tmp_path / "tracts.qml").read_text(encoding="utf-8") == style
+    assert not (tmp_path / "plain.qml").exists()
 
 
 def test_readers_of_maps_open_both_files(tmp_path):

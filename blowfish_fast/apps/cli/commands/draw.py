@@ -54,6 +54,13 @@ def run_draw(
             metavar="FILE:ID", help="Polygons of the cells: drawn as a hatched map."
         ),
     ] = None,
+    map_system: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SYSTEM",
+            help="Reference system of a map of columns x and y, such as EPSG:2056.",
+        ),
+    ] = None,
     confidence: Confidence = 0.95,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -75,14 +82,20 @@ def run_draw(
         refuse_existing(out, overwrite=overwrite)
     else:
         outputs.check_file("picture", out, overwrite=overwrite)
+    if map_system is not None and not as_map:
+        raise InputError(
+            "a picture states no reference system",
+            received=f"--map-system {map_system}",
+            way_out="Draw a map: --out FILE.gpkg or FILE.tif",
+        )
     if (districts is not None or as_map) and (by or last):
         raise InputError("a map shows all cells; leave --by and --last out")
     with _saved_release(path, out, confidence) as release:
         if as_map:
             asked = outputs.asked_release(release)
             shapes = map_outputs.polygons_of_cells(asked, districts)
-            map_outputs.check_map(out, asked.domain, shapes)
-            map_outputs.write_map(asked, out, shapes, confidence)
+            map_outputs.check_map(out, asked.domain, shapes, map_system)
+            map_outputs.write_map(asked, out, shapes, confidence, map_system)
         elif districts is not None:
             asked = outputs.asked_release(release)
             shapes = map_outputs.polygons_of_cells(asked, districts)

@@ -18,10 +18,11 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.release.places.map_files import (
     MapRows,
     grid_axes,
+    map_system,
     write_geojson,
     write_geopackage,
 )
-from blowfish_fast.release.places.raster_files import cell_sizes
+from blowfish_fast.release.places.raster_files import cell_sizes, system_code
 from blowfish_fast.release.release import HistogramRelease
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def with_map_named(job: Job) -> Job:
     return replace(job, map=out, release=str(Path(out).with_suffix(".blowfish")))
 
 
-def checked_map(path: Path, domain: Any) -> Districts | None:
+def checked_map(path: Path, domain: Any, system: str | None) -> Districts | None:
     """Return the polygons of a stated domain; refuse a map that cannot be written.
 
     Parameters
@@ -53,6 +54,8 @@ def checked_map(path: Path, domain: Any) -> Districts | None:
         The file of the map.
     domain : Domain or WideDomain
         The cells of the release.
+    system : str or None
+        The reference system that is stated for a grid of x and y.
 
     Returns
     -------
@@ -66,11 +69,13 @@ def checked_map(path: Path, domain: Any) -> Districts | None:
     """
     borders = domain.attributes[0].borders if domain.ndim == 1 else None
     districts = None if borders is None else borders.districts
-    check_map(path, domain, districts)
+    check_map(path, domain, districts, system)
     return districts
 
 
-def check_map(path: Path, domain: Any, districts: Districts | None) -> None:
+def check_map(
+    path: Path, domain: Any, districts: Districts | None, system: str | None
+) -> None:
     """Refuse, before anything is paid, a map that could not be written.
 
     Parameters
@@ -81,11 +86,13 @@ def check_map(path: Path, domain: Any, districts: Districts | None) -> None:
         The cells of the release.
     districts : Districts or None
         Their polygons; None for a grid.
+    system : str or None
+        The reference system that is stated for a grid of x and y.
 
     Raises
     ------
     InputError
-        If the ending does not fit, or cells have no place.
+        If the ending does not fit, cells have no place, or the system is none.
     """
     suffix = path.suffix.lower()
     if suffix not in ENDINGS:
@@ -96,11 +103,12 @@ def check_map(path: Path, domain: Any, districts: Districts | None) -> None:
         raise InputError(
             "a map shows all cells of a release", received=f"{domain.size:,} cells"
         )
-    system = grid_axes(domain).system if districts is None else districts.system
-    if suffix == ".geojson" and system != WGS84:
+    own = grid_axes(domain).system if districts is None else districts.system
+    whole = map_system(own, system)
+    if suffix == ".geojson" and whole != WGS84:
         raise InputError(
             "GeoJSON is in WGS 84, degrees of longitude and latitude",
-            received=f"a map in {system}",
+            received=f"a map in {whole}",
             way_out="Write a .gpkg",
         )
     if suffix in RASTERS and districts is not None:
@@ -111,10 +119,15 @@ def check_map(path: Path, domain: Any, districts: Districts | None) -> None:
         )
     if suffix in RASTERS:
         cell_sizes(domain)
+        system_code(own, system)
 
 
 def write_map(
-    release: Any, path: Path, districts: Districts | None, confidence: float
+    release: Any,
+    path: Path,
+    districts: Districts | None,
+    confidence: float,
+    system: str | None,
 ) -> None:
     """Write the map of a release, by the ending of its file.
 
@@ -128,6 +141,8 @@ def write_map(
         The polygons of its cells; None for a grid.
     confidence : float
         Of the intervals.
+    system : str or None
+        The reference system that is stated for a grid of x and y.
 
     Raises
     ------
@@ -141,9 +156,10 @@ def write_map(
         )
     suffix = path.suffix.lower()
     if suffix in RASTERS:
-        release.to_geotiff(path, confidence=confidence)
+        release.to_geotiff(path, system=system, confidence=confidence)
     elif suffix == ".gpkg":
-        release.to_geopackage(path, districts, confidence=confidence)
+        terms: Any = {"system": system, "confidence": confidence}
+        release.to_geopackage(path, districts, **terms)
     else:
         release.to_geojson(path, districts, confidence=confidence)
 

@@ -234,6 +234,7 @@ class Outputs:
         asked = {"table": table, "picture": job.picture, "report": job.report}
         asked |= {"synthetic": job.synthetic, "map": job.map}
         self.whole = bool(job.round)
+        self.map_system = job.map_system
         self.release = Path(job.release or RELEASE)
         self.named = {"release": self.release} | {
             kind: Path(name) for kind, name in asked.items() if name is not None
@@ -261,6 +262,12 @@ class Outputs:
                 way_out="Ask for tables, --tables 2; in Python release.sample() draws "
                 "records of any histogram",
             )
+        if self.map_system is not None and "map" not in self.named:
+            raise InputError(
+                "a reference system is that of a map",
+                received=f"{self.map_system!r} and no map",
+                way_out="Name the map: --out FILE.gpkg or --map FILE.tif",
+            )
         paths = [path.absolute() for path in self.named.values()]
         if len(set(paths)) < len(paths):
             raise InputError(
@@ -270,7 +277,8 @@ class Outputs:
         for kind, path in self.named.items():
             self._check_place(kind, path)
             if kind == "map":
-                self.districts = map_outputs.checked_map(path, workload.domain)
+                domain = workload.domain
+                self.districts = map_outputs.checked_map(path, domain, self.map_system)
             elif kind != "release":
                 check_file("tables" if kind == "table" and self.many else kind, path)
             if kind == "table" and path.suffix.lower() == ".xlsx":
@@ -292,7 +300,8 @@ class Outputs:
                 elif kind == "picture":
                     write_picture(lambda: release_axes(release, sure), path)
                 elif kind == "map":
-                    map_outputs.write_map(release, path, self.districts, sure)
+                    places = (self.districts, sure, self.map_system)
+                    map_outputs.write_map(release, path, *places)
                 elif kind == "synthetic":
                     assert isinstance(release, TablesRelease), "checked before"
                     write_table(release.sample(), path, str(release.guarantee))

@@ -361,6 +361,11 @@ class Job:
         "A map: .gpkg (with its style, for QGIS), .geojson, or .tif of a grid; --out "
         "map.gpkg writes it beside map.blowfish.",
     )
+    map_system: str | None = _in(
+        "output",
+        "SYSTEM",
+        "Reference system of a map of columns x and y, such as EPSG:2056.",
+    )
     round: bool | None = _in(
         "output",
         None,
