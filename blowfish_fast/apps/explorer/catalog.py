@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.description.frozen_model import Model, Name
+from blowfish_fast.apps.description.sample_spec import SampleSpec
 from blowfish_fast.data.domain import Domain, KeyDomain, WideDomain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.places.polygon_files import named_features
@@ -33,7 +34,6 @@ from blowfish_fast.policies import (
 )
 from blowfish_fast.policies.protocol import Spent
 
-from .samples.sample_spec import SampleSpec
 from .wording import plain_errors
 
 MOST_CELLS = 2**20
@@ -609,9 +609,9 @@ class TableSpec(Model):
                     f"column of the sample is {self.sample.column!r}, and there are "
                     f"{names}"
                 )
-            column = self.attribute(self.sample.column)
-            (axis,) = column.domain().attributes
-            self.sample.check(axis, column.kind)
+            strata = self.attribute(self.sample.column)
+            (axis,) = strata.domain().attributes
+            self.sample.check(axis, strata.kind)
         for word, column in (("person", self.person), ("record", self.record)):
             if column is not None and column in columns:
                 raise ValueError(

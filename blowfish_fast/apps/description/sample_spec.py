@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, model_validator
 
-from blowfish_fast.apps.description.frozen_model import Model, Name
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.errors import InputError
+
+from .frozen_model import Model, Name
 
 if TYPE_CHECKING:
     from blowfish_fast.release.sampling.designs import SamplingDesign
