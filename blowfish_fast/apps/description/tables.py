@@ -129,6 +129,9 @@ def job_of_table(table: Mapping[str, Any]) -> dict[str, Any]:
     for column in columns.values():
         column.pop("extras_joined", None)
     sample = {} if table.get("sample") is None else {"sample": dict(table["sample"])}
+    if sample and "column" in sample["sample"]:
+        column = sample["sample"]["column"]
+        sample["sample"]["column"] = called.get(column, column)
     return {"domain": columns, "data": data, "policy": {"kind": words}, **sample}
 
 

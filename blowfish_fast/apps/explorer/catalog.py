@@ -7,15 +7,17 @@ ledger and is frozen by the first charge.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.apps.description.frozen_model import Model, Name
+from blowfish_fast.apps.description.sample_spec import SampleSpec
 from blowfish_fast.data.domain import Domain, KeyDomain, WideDomain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.places.polygon_files import named_features
@@ -34,9 +36,6 @@ from blowfish_fast.policies.protocol import Spent
 
 from .wording import plain_errors
 
-if TYPE_CHECKING:
-    from blowfish_fast.release.sampling.designs import SamplingDesign
-
 MOST_CELLS = 2**20
 """Cells of one attribute."""
 MOST_ATTRIBUTES = 64
@@ -45,10 +44,7 @@ MOST_CORNERS = 2**18
 """Corners of the borders of one attribute, which a page draws."""
 UNITS = {None: "", "D": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 """What a step of an attribute's edges is called: none for numbers."""
-Name = Annotated[str, Field(min_length=1, max_length=128)]
 Ring = list[list[float]]
-TAKEN = {"simple": ("population", "replacement"), "bernoulli": ("rate",), "poisson": ()}
-"""What a sample states beside how it was drawn."""
 Joined = Literal["all", "end", "apart"]
 
 
@@ -101,60 +97,6 @@ EXTRAS: dict[Joined, ExtraCells] = {
     ),
 }
 """Proved in docs/proofs/policies.md, with the graphs drawn."""
-
-
-class Model(BaseModel):
-    """Plain data that never changes and knows no unknown fields.
-
-    The text below each field describes it in the schema that a server shows.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _texts_can_be_written(cls, stated: Any) -> Any:
-        """Refuse half signs, which JSON can state, and no file or database can hold."""
-        try:
-            for text in texts_in(stated):
-                text.encode("utf-8")
-        except UnicodeEncodeError:
-            raise ValueError(
-                "a text holds half of a sign, a surrogate without its other half; "
-                "write whole signs"
-            ) from None
-        return stated
-
-
-def texts_in(stated: Any) -> Iterator[str]:
-    """Yield every text of plain data, and the keys of its mappings.
-
-    Parameters
-    ----------
-    stated : Any
-        Texts, lists and mappings; anything else holds no text.
-
-    Yields
-    ------
-    str
-        The texts.
-    """
-    if isinstance(stated, str):
-        yield stated
-    elif isinstance(stated, Mapping):
-        for key, value in stated.items():
-            yield from texts_in(key)
-            yield from texts_in(value)
-    elif isinstance(stated, list | tuple):
-        for value in stated:
-            # Borders of districts are long lists of numbers.
-            if not isinstance(value, int | float):
-                yield from texts_in(value)
 
 
 class EqualCells(Model):
@@ -544,84 +486,6 @@ class PolicySpec(Model):
         return [number[value] for value in values]
 
 
-class SampleSpec(Model):
-    """How the records were drawn from a population, as [sample] of a job file has it.
-
-    Nothing here can check it. Whoever asks for intervals of the population gets them on
-    the curator's word; see `bf.sampling`.
-
-    Examples
-    --------
-    >>> SampleSpec(drawn="simple", population=48_842).design().describe()
-    'a simple random sample of 48,842 people'
-    """
-
-    drawn: Annotated[str, Field(min_length=1, max_length=40)]
-    """How: simple, bernoulli or poisson."""
-    population: int | None = Field(default=None, ge=1)
-    """How many people there are in all; of a simple sample, unless it is one of a
-    superpopulation.
-    """
-    replacement: bool = False
-    """Whether a person could be drawn twice; of a simple sample."""
-    rate: Annotated[str, Field(max_length=40)] | float | None = None
-    """The chance with which everybody was drawn; of a Bernoulli sample."""
-
-    @model_validator(mode="after")
-    def _a_design_with_a_law(self) -> Self:
-        try:
-            self.design()
-        except InputError as problem:
-            raise ValueError(str(problem)) from None
-        return self
-
-    def design(self) -> SamplingDesign:
-        """Return the design.
-
-        Returns
-        -------
-        SamplingDesign
-            What ``release.sampled`` takes.
-
-        Raises
-        ------
-        InputError
-            If it has no law here, or other fields belong to it.
-        """
-        # Samples are asked for by few: a server that has none does not load their laws.
-        from blowfish_fast.release.sampling.designs import (
-            Bernoulli,
-            Poisson,
-            Simple,
-            refused_design,
-        )
-
-        refusal = refused_design(self.drawn)
-        if refusal is not None:
-            raise refusal
-        if self.drawn not in TAKEN:
-            raise InputError(
-                "a table of the explorer was drawn as simple, bernoulli or poisson; "
-                "strata and weights would have to be asked for by every question",
-                received=repr(self.drawn),
-                way_out="Release the table with bf.sampling.Stratified or Weighted",
-            )
-        stated = {*self.model_dump(exclude_defaults=True)} - {"drawn"}
-        needed = {"rate"} & {*TAKEN[self.drawn]}
-        if not needed <= stated <= {*TAKEN[self.drawn]}:
-            raise InputError(
-                f"a sample that was drawn as {self.drawn} takes "
-                f"{' and '.join(TAKEN[self.drawn]) or 'nothing else'}",
-                received=", ".join(sorted(stated)) or "nothing else",
-            )
-        if self.drawn == "poisson":
-            return Poisson()
-        if self.drawn == "bernoulli":
-            # A text is taken as written.
-            return Bernoulli(rate=self.rate)  # type: ignore[arg-type]
-        return Simple(self.population, replacement=self.replacement)
-
-
 class TableSpec(Model):
     """A table: its attributes, and the policy that holds over all of them.
 
@@ -738,6 +602,16 @@ class TableSpec(Model):
                 "a sample is one of people with one record each, and person says that "
                 "somebody may have several: describe a table with a row for each person"
             )
+        if self.sample is not None and self.sample.column is not None:
+            if self.sample.column not in names:
+                raise ValueError(
+                    "strata, and classes of weights, are those of an attribute; the "
+                    f"column of the sample is {self.sample.column!r}, and there are "
+                    f"{names}"
+                )
+            strata = self.attribute(self.sample.column)
+            (axis,) = strata.domain().attributes
+            self.sample.check(axis, strata.kind)
         for word, column in (("person", self.person), ("record", self.record)):
             if column is not None and column in columns:
                 raise ValueError(

@@ -126,6 +126,8 @@ class Layout:
         """Final bin of each coarse cell; None where the coarse cells are the bins.
 
         Bins that are shown come first, in C order; all that fails a filter is the last.
+        Where strata or classes of weights are shown, it is one bin for each of them:
+        who knows how many were drawn of each can speak of the population.
         """
         fails = np.zeros(self.shape, dtype=np.bool_)
         hidden = np.zeros(self.shape, dtype=np.bool_)
@@ -142,8 +144,42 @@ class Layout:
         labels = np.empty(plain.size, dtype=np.int64)
         labels[plain] = np.arange(plain.sum())
         labels[hidden] = plain.sum() + np.arange(hidden.sum())
-        labels[fails] = plain.sum() + hidden.sum()
+        _, stratum = np.unique(self.strata[fails], return_inverse=True)
+        labels[fails] = plain.sum() + hidden.sum() + stratum
         return labels
+
+    @cached_property
+    def strata(self) -> IntArray:
+        """The stratum, or class of weights, of each coarse cell; -1 where it has none.
+
+        All are -1 unless the table is a sample by an attribute that is shown.
+        """
+        strata = np.full(self.coarse, -1, dtype=np.int64)
+        at = self.strata_axis
+        if at is None:
+            return strata
+        axis = self.axes[at]
+        (attribute,) = axis.spec.domain().attributes
+        of_bin = np.full(axis.bins, -1, dtype=np.int64)
+        cells = np.arange(attribute.regular)
+        shown = axis.labels[cells] < axis.asked
+        of_bin[axis.labels[cells[shown]]] = cells[shown]
+        along = [1] * len(self.axes)
+        along[at] = axis.bins
+        return np.broadcast_to(of_bin.reshape(along), self.shape).reshape(-1)
+
+    @property
+    def strata_axis(self) -> int | None:
+        """Which of the shown axes has the strata or weights of the sample, by cell."""
+        sample = self.table.sample
+        if sample is None or sample.column is None:
+            return None
+        if isinstance(self.question, AmountQuestion | ShareQuestion):
+            return None
+        for at, axis in enumerate(self.axes[: self.shown]):
+            if axis.spec.name == sample.column and self.question.widths[at] == 1:
+                return at
+        return None
 
     @property
     def bins(self) -> int:

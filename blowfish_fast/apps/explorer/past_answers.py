@@ -53,7 +53,7 @@ from .questions import (
 from .registered.registrations import NAME, NOTHING, Registered, Registrations
 from .same_question import canonical
 
-RULE = 4
+RULE = 5
 """Which rule an answer was read by; the log keeps it beside the numbers."""
 MOST_TRIED = 16
 """Sources that are held against one question: those that cost most come first."""
@@ -633,8 +633,9 @@ class PastAnswers:
         """Return the charges whose answers somebody may read, with their places.
 
         The place of a charge is its number among those that the rule of the table lets
-        her read, oldest first. It never changes, so a source keeps its share of beta.
-        One that was made finer later keeps the place of the first.
+        her read, oldest first. One that was made finer later has the place of the
+        first, and takes none of its own: levels share beta by themselves. A place never
+        falls below that number, so all sources together have their share of beta.
 
         Parameters
         ----------
@@ -657,13 +658,13 @@ class PastAnswers:
             told = {(entry.note or {}).get("publishes") for entry in entries}
             hers = {entry.request for entry in entries if entry.analyst == analyst}
         paid = [entry for entry in entries if entry.budget.amount]
-        numbers = range(skipped + 1, skipped + 1 + len(paid))
-        of = dict(zip((entry.request for entry in paid), numbers, strict=True))
+        roots = [entry.request for entry in paid if _takes_a_place(entry)]
+        of = dict(zip(roots, range(skipped + 1, skipped + 1 + len(roots)), strict=True))
         firsts = ((entry, refined_as(entry).get("root")) for entry in paid)
         placed = [
             (entry, of[root or entry.request])
             for entry, root in firsts
-            if root is None or root in of
+            if (root or entry.request) in of
         ]
         if table.share == "published":
             return [pair for pair in placed if pair[0].request in told | hers]
@@ -682,13 +683,12 @@ class PastAnswers:
         Returns
         -------
         int
-            One more than the charges that were paid so far.
+            One more than the places that were taken so far.
         """
         self.readable(table, analyst)
         with self._lock:
             listed = self._lists[analyst if table.share == "own" else False]
-            paid = sum(1 for entry in listed.entries if entry.budget.amount)
-            return listed.skipped + paid + 1
+            return listed.skipped + sum(map(_takes_a_place, listed.entries)) + 1
 
     def _look_again(
         self, listed: _Listed, analyst: str | None, *, everybody: bool
@@ -715,6 +715,8 @@ class PastAnswers:
         listed.last = new[-1].number
         if not joined:
             listed.entries.clear()
+            # Finer ones among them are counted as well: a place that is too large has
+            # less of beta than it may have.
             listed.skipped = self._ledger.count_charges(
                 new[0].number, analyst, everybody=everybody
             )
@@ -722,7 +724,7 @@ class PastAnswers:
             new = [entry for entry in new if entry.analyst == analyst]
         listed.entries += new
         gone = listed.entries[:-MOST_LISTED]
-        listed.skipped += sum(1 for entry in gone if entry.budget.amount)
+        listed.skipped += sum(map(_takes_a_place, gone))
         del listed.entries[: len(gone)]
 
     def source(self, table: TableSpec, entry: Entry) -> PastRelease | None:
@@ -836,6 +838,11 @@ def refined_as(entry: Entry) -> dict[str, Any]:
     """
     told: dict[str, Any] = (entry.note or {}).get("refined") or {}
     return told
+
+
+def _takes_a_place(entry: Entry) -> bool:
+    """Return whether a charge was for noise of its own, and not for less of another."""
+    return bool(entry.budget.amount) and not refined_as(entry)
 
 
 def _question_of(entry: Entry) -> dict[str, Any]:

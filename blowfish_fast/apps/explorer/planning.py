@@ -400,7 +400,11 @@ class Planner:
             )
 
         if shape.free:
-            exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, strategy="queries")
+            measured: Any = "queries"
+            if layout.strata_axis is not None and not policy.edge_count:
+                # All bins are public, and speak of the population (a sample's strata).
+                measured = "queries" if policy.has_bottom else "cells"
+            exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, strategy=measured)
             return plan(exact, Fraction(0), [])
         if isinstance(cost, Spending):
             chosen = _bought(shape, cost, self.vouched)

@@ -27,10 +27,11 @@ from pydantic import (
     model_validator,
 )
 
+from blowfish_fast.apps.description.frozen_model import Model, Name
 from blowfish_fast.errors import QuestionError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 
-from .catalog import Model, Name, TableSpec
+from .catalog import TableSpec
 from .wording import plain_errors
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -13,13 +13,12 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from blowfish_fast.accounting.composition import Currency
+from blowfish_fast.apps.description.frozen_model import Model, Name
 from blowfish_fast.apps.explorer.answers_given import Answer
 from blowfish_fast.apps.explorer.batches import MOST_QUESTIONS, FailedAnswer
 from blowfish_fast.apps.explorer.catalog import (
     EXTRAS,
     AttributeSpec,
-    Model,
-    Name,
     PolicySpec,
     TableSpec,
 )
@@ -32,7 +31,10 @@ from blowfish_fast.apps.explorer.questions import (
     read_question,
     read_spending,
 )
-from blowfish_fast.apps.explorer.samples.population_answers import population_answer
+from blowfish_fast.apps.explorer.samples.population_answers import (
+    population_answer,
+    sample_words,
+)
 from blowfish_fast.apps.explorer.sql_questions import (
     MOST_CHARACTERS,
     question_from_sql,
@@ -124,7 +126,8 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
             name: policy.model_dump(exclude_none=True)
             for name, policy in table.policies.items()
         },
-        "sample": None if table.sample is None else table.sample.design().describe(),
+        "sample": None if table.sample is None else sample_words(table),
+        "strata": None if table.sample is None else table.sample.column,
         "promise": table.promise(ledger.currency),
         "currency": ledger.currency.name,
         "budget": float(total),
@@ -529,11 +532,14 @@ async def population(
         Literal["exact", "normal"] | None,
         Query(description="How the sampling is counted; by its own law if there is."),
     ] = None,
+    together: Annotated[
+        bool, Query(description="Whether strata or classes of weights are added up.")
+    ] = False,
 ) -> Response:
     """Return an answer as numbers of the population, with intervals of it. Free."""
     await _plan_again(table, request, visit, connection)
     explorer = _with_own_answer(table, request, visit)
-    asked: Any = {"confidence": confidence, "method": method}
+    asked: Any = {"confidence": confidence, "method": method, "together": together}
     people = await run_in_threadpool(population_answer, explorer, request, **asked)
     return _as_json(people.to_dict())
 

@@ -342,6 +342,7 @@ class Client:
         *,
         confidence: float = 0.95,
         method: Literal["exact", "normal"] | None = None,
+        together: bool = False,
     ) -> ReceivedAnswer:
         """Return an answer as numbers of the population. Free.
 
@@ -355,6 +356,8 @@ class Client:
             Over the draw of the sample and the noise.
         method : {"exact", "normal"} or None
             How the sampling is counted; by its own law where there is one.
+        together : bool, default False
+            Whether strata, or classes of weights, are added up.
 
         Returns
         -------
@@ -372,6 +375,8 @@ class Client:
         )
         if method is not None:
             where += f"&method={_name(method)}"
+        if together:
+            where += "&together=true"
         return self._read(ReceivedAnswer.of, "GET", where)
 
     def preview(

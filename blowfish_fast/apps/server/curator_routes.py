@@ -15,12 +15,13 @@ from starlette.concurrency import run_in_threadpool
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.series.ledger_rows import stored_series
 from blowfish_fast.accounting.statements import Share
+from blowfish_fast.apps.description.frozen_model import Model, Name
 from blowfish_fast.apps.explorer.all_tables import (
     MOST_WAYS,
     is_large_prediction,
     predict_tables,
 )
-from blowfish_fast.apps.explorer.catalog import Model, Name, PolicySpec, TableSpec
+from blowfish_fast.apps.explorer.catalog import PolicySpec, TableSpec
 from blowfish_fast.apps.explorer.questions import Amount, Part, Question, StatedBudget
 from blowfish_fast.errors import LedgerError
 from blowfish_fast.mechanisms.chosen_tables import Chooser

@@ -20,7 +20,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from blowfish_fast.apps.explorer.catalog import Model
+from blowfish_fast.apps.description.frozen_model import Model
 from blowfish_fast.apps.explorer.wording import field_messages
 from blowfish_fast.errors import (
     BlowfishError,

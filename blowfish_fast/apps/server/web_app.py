@@ -32,7 +32,8 @@ from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 from pydantic import Field
 
-from blowfish_fast.apps.explorer.catalog import EXTRAS, Model
+from blowfish_fast.apps.description.frozen_model import Model
+from blowfish_fast.apps.explorer.catalog import EXTRAS
 
 from . import analyst_routes, curator_routes
 from .access import COOKIE, Anyone, Gate, Operator

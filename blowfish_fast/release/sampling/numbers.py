@@ -50,6 +50,7 @@ from .ratios import (
 )
 from .sampled_release import (
     SIDE_SHARE,
+    CellClasses,
     Method,
     Sampled,
     as_sparse,
@@ -72,6 +73,7 @@ def population_counts(
     confidence: float,
     method: Method | None,
     fixed: bool | None = None,
+    classes: CellClasses | None = None,
 ) -> FloatArray:
     """Return intervals of how many people of the population are such.
 
@@ -87,6 +89,8 @@ def population_counts(
         None for exact where there is such a method.
     fixed : bool, optional
         Whether the measurement was laid out before any data were seen; see `Sampled`.
+    classes : CellClasses, optional
+        Strata or classes of weights, where the cells are bins; see `Sampled`.
 
     Returns
     -------
@@ -99,7 +103,7 @@ def population_counts(
         If there is no design, or no such number in it.
     """
     check_method(method)
-    source = Sampled(release, confidence, fixed)
+    source = Sampled(release, confidence, fixed, classes)
     design = source.design
     refuse_superpopulation(design)
     if isinstance(design, Stratified):
@@ -110,7 +114,7 @@ def population_counts(
         bounds = _normal_counts(source, boxes_of(workload))
     else:
         bounds = exact_counts(source, boxes_of(workload), source.miss)
-    return with_answers(bounds, scaled_counts(release, workload))
+    return with_answers(bounds, scaled_counts(release, workload, classes))
 
 
 def refuse_superpopulation(design: Any) -> None:
@@ -123,7 +127,9 @@ def refuse_superpopulation(design: Any) -> None:
         )
 
 
-def scaled_counts(release: Any, workload: Workload) -> FloatArray:
+def scaled_counts(
+    release: Any, workload: Workload, classes: CellClasses | None = None
+) -> FloatArray:
     """Return estimates of how many people of the population are such.
 
     Parameters
@@ -132,6 +138,8 @@ def scaled_counts(release: Any, workload: Workload) -> FloatArray:
         A release with a design.
     workload : Workload
         Counts of cells.
+    classes : CellClasses, optional
+        Strata or classes of weights, where the cells are bins; see `Sampled`.
 
     Returns
     -------
@@ -143,7 +151,7 @@ def scaled_counts(release: Any, workload: Workload) -> FloatArray:
     IntervalError
         If there is no design, or no such number in it.
     """
-    source = Sampled(release, 0.95)
+    source = Sampled(release, 0.95, classes=classes)
     design = source.design
     refuse_superpopulation(design)
     counts = np.asarray(release._answers(workload), float).reshape(-1)
@@ -284,7 +292,7 @@ def stratified_counts(
         source.spread(asked), variance, source.miss - taken, steps_of(asked.matrix)
     )
     centre = source.answers(asked)
-    top = float(strata.people.sum())
+    top = float(source.design.everybody)
     return np.clip(np.stack([centre - half, centre + half], axis=-1), 0.0, top)
 
 
@@ -348,7 +356,10 @@ def shares_of_all(source: Sampled, workload: Workload) -> Iterator[Ratio]:
 
 
 def count_parts(
-    release: Any, workload: Workload, fixed: bool | None = None
+    release: Any,
+    workload: Workload,
+    fixed: bool | None = None,
+    classes: CellClasses | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return variances of sampling and of noise in numbers of people.
 
@@ -360,6 +371,8 @@ def count_parts(
         Counts of whole cells.
     fixed : bool, optional
         Whether the measurement was laid out before any data were seen; see `Sampled`.
+    classes : CellClasses, optional
+        Strata or classes of weights, where the cells are bins; see `Sampled`.
 
     Returns
     -------
@@ -368,7 +381,7 @@ def count_parts(
     noise : ndarray of float64, shape (queries,)
         Variance of the noise.
     """
-    source = Sampled(release, 0.95, fixed)
+    source = Sampled(release, 0.95, fixed, classes)
     design, rows = source.design, cell_rows(boxes_of(workload))
     if isinstance(design, Simple):
         parts = [ratio.parts() for ratio in shares_of_all(source, workload)]

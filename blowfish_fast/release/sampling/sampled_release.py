@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, IntervalError, SizeError
@@ -162,6 +162,27 @@ def refuse_method(of: str | None, method: Method | None) -> None:
         )
 
 
+class CellClasses(NamedTuple):
+    """Which stratum, or class of weights, the records of each cell belong to.
+
+    Attributes
+    ----------
+    numbers : ndarray of int64, shape (cells,)
+        The number of the class; that of classes for cells whose records have none, or
+        several. Nothing is ever asked of these alone.
+    levels : tuple
+        The level, or the cell, of the design's attribute that each class is.
+    """
+
+    numbers: IntArray
+    levels: tuple[Any, ...]
+
+    @property
+    def some_have_none(self) -> bool:
+        """Whether some cells have no class, or several."""
+        return bool((self.numbers == len(self.levels)).any())
+
+
 class Sampled:
     """A release with a design: its linear answers, their noise, and its size.
 
@@ -174,12 +195,20 @@ class Sampled:
     fixed : bool, optional
         Whether the measurement was laid out before any data were seen, where that is
         known to whoever planned it; by default it is looked up by the mechanism.
+    classes : CellClasses, optional
+        Strata, or classes of weights, where the cells are bins that keep them apart; by
+        default they are read off the attribute of the domain that the design names.
     """
 
     def __init__(
-        self, release: Any, confidence: float, fixed: bool | None = None
+        self,
+        release: Any,
+        confidence: float,
+        fixed: bool | None = None,
+        classes: CellClasses | None = None,
     ) -> None:
         self.release, self.design = release, stated_design(release)
+        self._classes = classes
         self.miss = 1.0 - as_confidence(confidence)
         stated = release.details.get("laid_out") == BEFORE_DATA
         usual = release.mechanism in FIXED_LAYOUTS or stated
@@ -310,12 +339,23 @@ class Sampled:
         cells = self.release.domain.size
         if not isinstance(self.design, Weighted):
             return np.ones(cells), np.full(cells, self.factor)
-        domain = self.release.domain
-        shape = [1] * domain.ndim
-        shape[domain.axis(self.design.attribute)] = -1
-        each = np.array(self.design.values).reshape(shape)
-        weight = np.broadcast_to(each, domain.shape).reshape(-1)
+        # A record that has no class stands for itself.
+        weight = np.append(self.design.values, 1.0)[self.classes.numbers]
         return weight, weight * (weight - 1.0)
+
+    @cached_property
+    def classes(self) -> CellClasses:
+        """Strata of a stratified sample, or classes of weights, of each cell."""
+        if self._classes is not None:
+            return self._classes
+        domain = self.release.domain
+        axis = domain.axis(self.design.attribute)
+        shape = [1] * domain.ndim
+        shape[axis] = -1
+        numbers = np.arange(domain.shape[axis]).reshape(shape)
+        levels = domain.attributes[axis].levels or range(domain.shape[axis])
+        spread = np.broadcast_to(numbers, domain.shape).reshape(-1)
+        return CellClasses(spread, tuple(levels))
 
 
 def sampled_sentence(design: SamplingDesign, exact: bool, confidence: float) -> str:

@@ -76,13 +76,10 @@ def strata_of(source: Sampled) -> Strata:
     from scipy import sparse
 
     design, domain = source.design, source.release.domain
-    axis = domain.axis(design.attribute)
-    shape = [1] * domain.ndim
-    shape[axis] = -1
-    numbers = np.arange(domain.shape[axis]).reshape(shape)
-    labels = np.broadcast_to(numbers, domain.shape).reshape(-1)
+    labels, levels = source.classes
     ones = np.ones(domain.size)
-    rows = sparse.csr_array((ones, (labels, np.arange(domain.size))))
+    shape = (len(levels) + source.classes.some_have_none, domain.size)
+    rows = sparse.csr_array((ones, (labels, np.arange(domain.size))), shape=shape)
     drawn, _, public = source.sizes(SparseRows(domain, rows), source.miss)
     if not public:
         raise IntervalError(
@@ -90,8 +87,10 @@ def strata_of(source: Sampled) -> Strata:
             way_out=f"Release under a policy that holds {design.attribute}: "
             "bf.policies.Blocks with a block for each stratum",
         )
-    levels = domain.attributes[axis].levels
     people = np.array([float(design.population[level]) for level in levels])
+    if source.classes.some_have_none:
+        # Records of no stratum stand for themselves, as if all of them were drawn.
+        people = np.append(people, max(drawn[-1], 1.0))
     if (drawn > people).any():
         raise InputError(
             "more records were drawn of a stratum than it has people",

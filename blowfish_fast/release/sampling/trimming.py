@@ -101,11 +101,9 @@ def _one_sided(
 
 def _left_away(source: Sampled, rows: Any, cut: float) -> FloatArray:
     """Return how many people a cut leaves away, at most, by the public frame."""
-    design, domain = source.design, source.release.domain
-    axis = domain.axis(design.attribute)
+    design, numbers = source.design, source.classes.numbers
     weights = np.array(design.values)
     away = np.maximum(1.0 - cut / weights, 0.0) * np.array(design.people, float)
-    numbers = np.unravel_index(np.arange(domain.size), domain.shape)[axis]
     lost = np.zeros(rows.shape[0])
     for at in np.flatnonzero(away):
         touched = np.asarray(rows @ (numbers == at).astype(np.float64)).reshape(-1)

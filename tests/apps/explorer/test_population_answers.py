@@ -192,7 +192,7 @@ def test_answers_that_were_made_finer_or_read_name_what_has_intervals(tmp_path):
     [
         ({"drawn": "cluster"}, "varies by its clusters"),
         ({"drawn": "raked"}, "afterwards, which is free"),
-        ({"drawn": "stratified"}, "would have to be asked for by every question"),
+        ({"drawn": "stratified"}, "takes column and population"),
         ({"drawn": "bernoulli"}, "takes rate; received nothing else"),
         ({"drawn": "poisson", "population": 9}, "takes nothing else"),
         ({"drawn": "bernoulli", "rate": 2}, "between 0 and 1"),

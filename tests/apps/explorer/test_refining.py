@@ -11,7 +11,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.accounting.composition import EPSILON
 from blowfish_fast.accounting.recipients import make_recipient_keys
-from blowfish_fast.apps.explorer import Database, Explorer, planning
+from blowfish_fast.apps.explorer import Database, Explorer, past_answers, planning
 from blowfish_fast.apps.explorer.batches import FailedAnswer
 from blowfish_fast.apps.explorer.layout import lay_out
 from blowfish_fast.apps.explorer.past_answers import PastRelease, rows_over
@@ -177,6 +177,22 @@ def test_a_chain_costs_its_last_level(explorer):
 
 
 @pytest.mark.long
+def test_what_is_made_finer_takes_no_place_among_the_sources(records, monkeypatch):
+    explorer = exploring(records)
+    for alpha in (40, 30, 20):
+        explorer.ask(asked(alpha))
+    explorer.ask(asked(40, attribute="ward"))
+    placed = explorer._past.readable(explorer.table, None)
+    kinds = [(entry.mechanism.name, place) for entry, place in placed]
+    assert [name == "refiner" for name, _ in kinds] == [False, True, True, False]
+    assert [place for _, place in kinds] == [1, 1, 1, 2]
+    assert explorer._past.next_place(explorer.table, None) == 3
+    # Of a long log the latest are listed: no place falls below its number.
+    monkeypatch.setattr(past_answers, "MOST_LISTED", 2)
+    late = past_answers.PastAnswers(explorer.ledger).readable(explorer.table, None)
+    assert late[-1][1] >= 2
+
+
 def test_what_led_to_a_question_makes_it_dearer_and_is_remembered(explorer):
     explorer.ask(asked(40))
     question = asked(33, chosen=True)

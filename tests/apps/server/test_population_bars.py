@@ -66,3 +66,53 @@ def test_a_sample_is_described_and_its_population_shown_on_demand(
         visit.picture("population-bars")
         page.uncheck("#of-population")
         visit.see("#numbers th:nth-child(2)", "records")
+
+
+def test_weights_are_described_and_their_classes_added_up(
+    browser,  # noqa: F811
+    site,  # noqa: F811
+    tmp_path,
+):
+    file = tmp_path / "survey.csv"
+    file.write_text("region\n" + 700 * "north\n" + 300 * "south\n")
+    with Visit(browser, site, CURATOR, SIZES[0]) as visit:
+        page = visit.page
+        visit.drawn("#private")
+        visit.tab("data")
+        page.fill("#data-name", "survey")
+        page.set_input_files("#data-file", file)
+        page.click("#data-form button")
+        visit.count("#columns tr:has-text('region')", 1)
+        page.fill("[aria-label='levels of region']", "north, south")
+        expect(page.locator("#drawn-classes")).to_be_hidden()
+        page.select_option("#drawn", "weighted")
+        expect(page.locator("#drawn-of")).to_be_disabled()
+        page.select_option("#drawn-column", "region")
+        page.fill("#drawn-classes", "10, 225")
+        page.fill("#description-epsilon", "5")
+        with page.expect_navigation():
+            page.click("text=Add the table")
+        visit.listens()
+    stated = site.workspace.explorer("survey").table.sample
+    assert (stated.column, stated.weights) == ("region", [10.0, 225.0])
+    site.workspace.explorer("survey").ledger.allot("ann", 4)
+    with Visit(browser, site, "ann", SIZES[0]) as visit:
+        page = visit.page
+        page.select_option("#table", "survey")
+        page.fill("#alpha", "20")
+        visit.priced()
+        visit.asked()
+        visit.see("#sample-words", "with the chance 1 / weight, in 2 classes")
+        expect(page.locator("#together-label")).to_be_hidden()
+        page.check("#of-population")
+        visit.see("#numbers th:nth-child(2)", "people")
+        visit.count("#numbers tbody tr", 2)
+        visit.see("#together-label", "Added up over region")
+        page.check("#together")
+        visit.count("#numbers tbody tr", 1)
+        visit.see("#numbers tbody", "all")
+        assert violations(page) == []
+        page.uncheck("#together")
+        visit.count("#numbers tbody tr", 2)
+        page.uncheck("#of-population")
+        visit.see("#numbers th:nth-child(2)", "records")

@@ -5,11 +5,21 @@ that was paid for then has intervals of a third kind: beside those of the true n
 records, or of the noise alone, those of the population, over the draw of the sample and
 the noise. They are read off the stored release (``docs/proofs/population.md``), which
 costs nothing.
+
+Of strata, and of records with weights, a record stands for more people in one class
+than in another. So a question has such intervals where it shows the column of the
+classes, which are then bins of their own; they are added up where one asks for that:
+
+    age        region    records    people           added up
+    0 to 20    north     30         30 x 12,000/400  900
+    0 to 20    south     12         12 x 36,842/600  737            1,637
 """
 
 from __future__ import annotations
 
+import json
 import math
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,25 +27,29 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.explorer.answers_given import Answer, answer_from
+from blowfish_fast.apps.explorer.catalog import TableSpec
+from blowfish_fast.apps.explorer.layout import ALL_RECORDS, Layout
 from blowfish_fast.apps.explorer.past_answers import refined_as
 from blowfish_fast.apps.explorer.planning import Plan
-from blowfish_fast.apps.explorer.questions import read_question
+from blowfish_fast.apps.explorer.questions import Question, read_question
 from blowfish_fast.apps.explorer.same_question import in_asked_order
 from blowfish_fast.errors import IntervalError, SizeError
 from blowfish_fast.release.query_grid import SparseRows
 from blowfish_fast.release.release import HistogramRelease
-from blowfish_fast.release.sampling.designs import Poisson, SamplingDesign
+from blowfish_fast.release.sampling.designs import Poisson, SamplingDesign, Stratified
 from blowfish_fast.release.sampling.numbers import (
     count_parts,
     population_counts,
     scaled_counts,
 )
 from blowfish_fast.release.sampling.sampled_release import (
+    CellClasses,
     Method,
     Sampled,
     VarianceParts,
     cell_rows,
     counted_exactly,
+    equally_weighted,
     sampled_sentence,
 )
 from blowfish_fast.release.sampling.shares import shares_of_declared
@@ -56,6 +70,7 @@ def population_answer(
     *,
     confidence: float = 0.95,
     method: Method | None = None,
+    together: bool = False,
 ) -> Answer:
     """Return a stored answer as numbers of the population. Free.
 
@@ -70,6 +85,9 @@ def population_answer(
     method : {"exact", "normal"} or None
         How the sampling is counted: by its own law, or as a normal variable. By default
         by its own law, wherever there is one.
+    together : bool, default False
+        Whether strata, or classes of weights, are added up: the answer then has one
+        attribute less.
 
     Returns
     -------
@@ -118,9 +136,16 @@ def population_answer(
     _refuse(plan, release)
     asked = (entry.note or {})["question"]
     plain = answer_from(plan, release, request, entry, replayed=True)
-    numbers = _Numbers(plan, release.sampled(design), design)
-    bounds, values = numbers.bounds(confidence, method), numbers.estimates(plain)
+    assert isinstance(release, HistogramRelease), "others were refused a line above"
+    # That a table of persons has no sample, its description made sure of.
+    drawn = replace(release, design=design)
+    classes = bin_classes(plan.layout, design)
+    numbers = _Numbers(plan, drawn, design, classes)
     shape = plan.layout.asked_shape
+    if together:
+        numbers, shape = _added_up(numbers, plan.layout)
+        plain = replace(plain, axes=_without_strata(plain.axes, plan.layout))
+    bounds, values = numbers.bounds(confidence, method), numbers.estimates(plain)
     if values.size == math.prod(shape):
         values, bounds = values.reshape(shape), bounds.reshape(*shape, 2)
     exact = counted_exactly(design, numbers.measure, method)
@@ -134,7 +159,158 @@ def population_answer(
         "raw": None,
         "what": numbers.what(plain.what),
     }
-    return in_asked_order(replace(plain, **of_population), read_question(asked))
+    people, question = replace(plain, **of_population), read_question(asked)
+    if together:
+        return _in_remaining_order(people, question)
+    return in_asked_order(people, question)
+
+
+def sample_words(table: TableSpec) -> str:
+    """Say how the records of a table were drawn, as a part of a sentence.
+
+    Parameters
+    ----------
+    table : TableSpec
+        A described table, which is a sample.
+
+    Returns
+    -------
+    str
+        The design in words; and what it lacks, where no interval follows from it.
+    """
+    assert table.sample is not None, "only samples are described"
+    words, column = table.sample.design().describe(), table.sample.column
+    if column is None or table.sample.drawn != "stratified":
+        return words
+    if _is_held(table, column):
+        return words
+    return f"{words} (no interval follows from it while {column} is secret)"
+
+
+def _is_held(table: TableSpec, column: str) -> bool:
+    """Return whether nobody is said to have moved from one stratum to another."""
+    seen = table.policy().through([column])
+    return not seen.has_bottom and seen.edge_count == 0
+
+
+def bin_classes(layout: Layout, design: SamplingDesign) -> CellClasses | None:
+    """Return the strata, or classes of weights, of the bins of a question.
+
+    Parameters
+    ----------
+    layout : Layout
+        The bins of a question that was answered.
+    design : SamplingDesign
+        How the records were drawn.
+
+    Returns
+    -------
+    CellClasses or None
+        None for a design in which all records stand for as many people.
+
+    Raises
+    ------
+    IntervalError
+        If the question does not keep the classes apart.
+    """
+    if equally_weighted(design):
+        return None
+    sample, question = layout.table.sample, layout.question
+    assert sample is not None, "the design is that of the table"
+    column = sample.column
+    assert column is not None, "strata and weights are those of a column"
+    what = "strata" if isinstance(design, Stratified) else "classes of weights"
+    if question.kind == "share":
+        asked = [getattr(question, "attribute", ""), *question.axes, column]
+        shown = list(dict.fromkeys(asked))
+        raise IntervalError(
+            f"shares have no intervals of a population of {what}: they measure the "
+            "two numbers of a group, and no class by itself",
+            received="a question of the kind share",
+            way_out=f'Ask for counts: {{"kind": "marginal", "attributes": {shown}}}',
+        )
+    if layout.strata_axis is None:
+        raise IntervalError(
+            f"a record stands for more people in some {what} than in others, so only "
+            f"answers that show each of them, by {column!r}, speak of the population",
+            received=f"an answer by {' and '.join(question.axes)}",
+            way_out='Ask for a table of both: {"kind": "marginal", "attributes": '
+            f"{[*question.axes, column]}}}, the {column} by single cells",
+        )
+    levels = _levels(layout, design)
+    if isinstance(design, Stratified) and not _is_held(layout.table, column):
+        blocks = json.dumps([[level] for level in levels])
+        raise IntervalError(
+            "how many were drawn of each stratum must be public, and the policy of "
+            f"this table keeps secret what the {column} of somebody is",
+            way_out=f'The curator states it, in "policies": {{"{column}": {{"kind": '
+            f'"blocks", "blocks": {blocks}}}}}, with "extras_joined": "apart" of '
+            f"{column}, before the first charge",
+        )
+    numbers = np.full(layout.bins, len(levels), dtype=np.int64)
+    of_coarse = np.where(layout.strata < 0, len(levels), layout.strata)
+    places = np.arange(layout.coarse) if layout.labels is None else layout.labels
+    # All coarse cells of a bin have one class: see `Layout.labels`.
+    numbers[places] = of_coarse
+    if (numbers[: math.prod(layout.asked_shape)] == len(levels)).any():
+        raise IntervalError(
+            f"records whose {column} is missing are of none of the {what}",
+            way_out="Ask without the row of missing values: missing = false",
+        )
+    return CellClasses(numbers, levels)
+
+
+def _levels(layout: Layout, design: SamplingDesign) -> tuple[Any, ...]:
+    """Return what names the classes in a design, in the order of cells."""
+    axis = layout.axes[layout.strata_axis or 0]
+    (attribute,) = axis.spec.domain().attributes
+    if attribute.levels is None or not isinstance(design, Stratified):
+        return tuple(range(attribute.regular))
+    # Descriptions are JSON, so strata are named by texts.
+    return tuple(str(level) for level in attribute.levels[: attribute.regular])
+
+
+def _added_up(numbers: _Numbers, layout: Layout) -> tuple[_Numbers, tuple[int, ...]]:
+    """Return the numbers of all classes together, and the shape that is left."""
+    from scipy import sparse
+
+    at, shape = layout.strata_axis, layout.asked_shape
+    kinds = ("histogram", "histogram2d", "marginal")
+    if numbers.classes is None or at is None or layout.question.kind not in kinds:
+        raise IntervalError(
+            "strata, or classes of weights, are added up where a histogram or a table "
+            "shows each of them",
+            received=f"a question of the kind {layout.question.kind}",
+            way_out="Leave together out",
+        )
+    left = shape[:at] + shape[at + 1 :]
+    grid = np.arange(math.prod(left)).reshape(left)
+    into = np.broadcast_to(np.expand_dims(grid, at), shape).reshape(-1)
+    ones = np.ones(into.size)
+    sums = sparse.csr_array((ones, (into, np.arange(into.size))))
+    rows = sparse.csr_array(sums @ cell_rows(numbers.workload))
+    return numbers.of(SparseRows(numbers.release.domain, rows)), left or (1,)
+
+
+def _without_strata(axes: list[Any], layout: Layout) -> list[Any]:
+    """Return the axes of an answer without that of the strata, or all records."""
+    at = layout.strata_axis
+    return [axis for place, axis in enumerate(axes) if place != at] or [ALL_RECORDS]
+
+
+def _in_remaining_order(answer: Answer, asked: Question) -> Answer:
+    """Return an answer whose strata were added up in the order of whoever asked."""
+    names = [axis["attribute"] for axis in answer.axes]
+    plain = asked.model_dump(mode="json")
+    turn = [names.index(name) for name in asked.axes if name in names] or [0]
+    assert answer.intervals is not None, "they were worked out a moment ago"
+    return replace(
+        answer,
+        question=plain,
+        axes=[answer.axes[at] for at in turn],
+        values=np.ascontiguousarray(answer.values.transpose(turn)),
+        intervals=np.ascontiguousarray(answer.intervals.transpose(*turn, len(turn))),
+    )
 
 
 def _refuse_read(explorer: Explorer, request: str) -> NoReturn:
@@ -193,10 +369,18 @@ class _Numbers:
         What was published, with its design.
     design : SamplingDesign
         How the records were drawn.
+    classes : CellClasses, optional
+        Strata, or classes of weights, of the bins.
     """
 
-    def __init__(self, plan: Plan, release: Any, design: SamplingDesign) -> None:
-        self.release, self.design = release, design
+    def __init__(
+        self,
+        plan: Plan,
+        release: Any,
+        design: SamplingDesign,
+        classes: CellClasses | None = None,
+    ) -> None:
+        self.release, self.design, self.classes = release, design, classes
         self.workload: Workload = plan.workload
         self.is_share = plan.layout.question.kind == "share"
         self.measure = "relative_count" if self.is_share else "count"
@@ -208,11 +392,22 @@ class _Numbers:
         by_data = by_data or release.mechanism != plan.mechanism.name
         self.fixed = None if by_data else True
 
+    def of(self, workload: Workload) -> _Numbers:
+        """Return the same for other numbers of the same release."""
+        others = copy(self)
+        others.workload = workload
+        return others
+
     def bounds(self, confidence: float, method: Method | None) -> FloatArray:
         """Return the intervals, in the order of queries."""
         if not self.is_share:
             return population_counts(
-                self.release, self.workload, confidence, method, self.fixed
+                self.release,
+                self.workload,
+                confidence,
+                method,
+                self.fixed,
+                self.classes,
             )
         if method == "normal":
             raise IntervalError(
@@ -233,14 +428,16 @@ class _Numbers:
         if self.is_share:
             # A share of the sample is that of the population.
             return answer.values.reshape(-1)
-        return scaled_counts(self.release, self.workload)
+        return scaled_counts(self.release, self.workload, self.classes)
 
     def parts(self) -> tuple[str, ...]:
         """Say which part of the variance comes from noise, over all numbers."""
         if self.is_share:
             return ()
         try:
-            sampling, noise = count_parts(self.release, self.workload, self.fixed)
+            sampling, noise = count_parts(
+                self.release, self.workload, self.fixed, self.classes
+            )
         except IntervalError:
             return ()
         middle = VarianceParts(float(np.mean(sampling)), float(np.mean(noise)))

@@ -163,14 +163,14 @@ function heldWords(answer) {
 
 // The answer that is shown as numbers of the population, or as it was given; never the former unasked.
 async function ofPopulation() {
-  const current = answers(), given = shown;
-  if (given.of) { show(given.of); return; }
-  const path = `/api/population?table=${encodeURIComponent(given.question.table)}&request=${encodeURIComponent(given.request)}`;
+  const current = answers(), given = shown.of ?? shown, together = byId("together").checked;
+  if (!byId("of-population").checked) { show(given); return; }
+  const path = `/api/population?table=${encodeURIComponent(given.question.table)}&request=${encodeURIComponent(given.request)}${together ? "&together=true" : ""}`;
   try {
     const found = await get(path);
-    if (current()) show({ ...found, of: given });
+    if (current()) show({ ...found, of: given, together });
   } catch (problem) {
-    if (current()) byId("of-population").checked = false;
+    if (current()) show(given);
     throw problem;
   }
 }
@@ -180,6 +180,10 @@ function show(answer) {
   byId("population-line").hidden = !form.table.sample;
   byId("sample-words").textContent = form.table.sample ? `The curator says that these records are ${form.table.sample}.` : "";
   byId("of-population").checked = Boolean(answer.of);
+  // Of strata and weights each class has its numbers; a tick adds them up.
+  byId("together-label").hidden = !answer.of || !form.table.strata;
+  byId("together").checked = Boolean(answer.together);
+  byId("strata-name").textContent = form.table.strata ?? "";
   byId("answer-title").textContent = inWords(answer.question);
   draw(byId("answer"), answer.axes.length > 2 ? [] : [answer]);
   const noise = !["truth", "population"].includes(answer.intervals_hold);
@@ -325,7 +329,7 @@ function listen() {
     }).finally(later);
   });
   byId("history-search").addEventListener("input", search);
-  byId("of-population").addEventListener("change", () => trying(ofPopulation));
+  for (const tick of ["of-population", "together"]) byId(tick).addEventListener("change", () => trying(ofPopulation));
   byId("answer").addEventListener("district", (event) => drill(shown, { pointNumber: event.detail }));
   byId("save-csv").addEventListener("click", () => save(`${fileName(shown, inWords(shown.question))}.csv`, csvOf(shown)));
   byId("save-png").addEventListener("click", () => trying(() => {

@@ -9,7 +9,7 @@ const guess = (type) => /int|float|decimal/.test(type) ? "number" : /date|timest
 const MONTHS = Array.from({ length: 13 }, (_, at) => `${new Date().getFullYear() - 1 + Math.floor(at / 12)}-${String(at % 12 + 1).padStart(2, "0")}-01`);
 
 // Where a field of a table is written, if not under its own name.
-const FIELDS = { name: "table-name", at_most: "at-most", description: "table-description", epsilon: "description-epsilon", rho: "description-epsilon", rate: "drawn-of" };
+const FIELDS = { name: "table-name", at_most: "at-most", description: "table-description", epsilon: "description-epsilon", rho: "description-epsilon", rate: "drawn-of", sample: "drawn-classes", column: "drawn-column", weights: "drawn-classes" };
 
 let sets = {};
 const listings = newest();
@@ -100,7 +100,13 @@ function describe() {
   };
   byId("person").onchange = byId("record").onchange = keyed;
   keyed();
-  byId("drawn").onchange = () => { byId("drawn-of").disabled = ["", "poisson"].includes(byId("drawn").value); };
+  byId("drawn-column").replaceChildren(...options(keys, ""));
+  byId("drawn").onchange = () => {
+    const drawn = byId("drawn").value, classes = ["stratified", "weighted"].includes(drawn);
+    byId("drawn-of").disabled = classes || ["", "poisson"].includes(drawn);
+    byId("drawn-column-label").hidden = byId("drawn-classes-label").hidden = !classes;
+    byId("drawn-classes").placeholder = drawn === "weighted" ? "64, 32, 16: one for each cell" : "north = 12000, south = 36842";
+  };
   byId("drawn").onchange();
   byId("describe-form").hidden = !rows.length;
   byId("describe-form").onsubmit = (event) => {
@@ -128,10 +134,19 @@ function describe() {
   };
 }
 
-// How the records were drawn, where they are a sample: of so many people, or with a chance.
+// People of strata by level: the last equals sign parts them, since a level may hold one.
+const peopleOf = (text) => Object.fromEntries(splitItems(text).map((item) => {
+  const at = item.lastIndexOf("=");
+  return [item.slice(0, at < 0 ? item.length : at).trim(), asNumber(at < 0 ? "" : item.slice(at + 1).trim())];
+}));
+
+// How the records were drawn, where they are a sample: of so many people, with a chance, or by classes.
 function sampleStated() {
   const drawn = byId("drawn").value, of = byId("drawn-of").value.trim();
   if (!drawn) return {};
+  const column = byId("drawn-column").value, classes = byId("drawn-classes").value;
+  if (drawn === "stratified") return { sample: { drawn, column, population: peopleOf(classes) } };
+  if (drawn === "weighted") return { sample: { drawn, column, weights: splitItems(classes).map(asNumber) } };
   const people = drawn === "simple" && of ? { population: asNumber(of) } : {};
   return { sample: { drawn, ...people, ...(drawn === "bernoulli" ? { rate: of } : {}) } };
 }

@@ -144,7 +144,7 @@ export const pythonOf = (answer) => `import blowfish_fast as bf
 client = bf.connect(${JSON.stringify(location.origin)}, token="your secret")
 question = ${python(answer.question)}
 # This answer, which was paid for. client.ask(question) brings it too, unless it was asked under another request.
-answer = client.${answer.of ? "population" : "answer"}(${JSON.stringify(answer.question.table)}, ${JSON.stringify(answer.request)})
+answer = client.${answer.of ? "population" : "answer"}(${JSON.stringify(answer.question.table)}, ${JSON.stringify(answer.request)}${answer.together ? ", together=True" : ""})
 print(answer.values, answer.intervals)
 `;
 
