@@ -139,10 +139,14 @@ class Budget:
 
     def over(self, group_size: int) -> Budget:
         """Return what each of several moves together may cost: epsilon/g, rho/g^2."""
+        if group_size == 1:
+            return self
         return self._with(self.amount / group_size**self.power)
 
     def at_distance(self, steps: int | Fraction) -> Budget:
         """Return what is paid over `steps` edges: epsilon * d, or rho * d^2."""
+        if steps == 1:
+            return self
         return self._with(self.amount * steps**self.power)
 
     def for_choice(

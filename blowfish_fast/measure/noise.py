@@ -86,10 +86,13 @@ class Scales(NamedTuple):
         noisy = measured_rows(self)
         rates = self.rates[noisy]
         # Rows of one level share a rate: the law is worked out once for each run.
-        begins = np.append(0, np.flatnonzero(rates[1:] != rates[:-1]) + 1)
+        inner = np.flatnonzero(rates[1:] != rates[:-1])
+        borders = np.empty(inner.size + 2, dtype=np.int64)
+        borders[0], borders[1:-1], borders[-1] = 0, inner + 1, rates.size
+        begins = borders[:-1]
         if 4 * begins.size < rates.size:
             each = law(float(self.unit) / rates[begins])
-            values[noisy] = np.repeat(each, np.diff(begins, append=rates.size))
+            values[noisy] = np.repeat(each, borders[1:] - begins)
         else:
             values[noisy] = law(float(self.unit) / rates)
         values[self.exact] = 0.0

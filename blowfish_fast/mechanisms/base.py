@@ -321,7 +321,7 @@ class Mechanism(HasBudget, ABC):
         """Return the same mechanism with another budget, in either currency."""
         other = copy.copy(self)
         other.budget = budget
-        for memo in ("_dry_run", "_forecast", "_price", "_rehearsed"):
+        for memo in ("_dry_run", "_forecast", "_price", "_priced", "_rehearsed"):
             other.__dict__.pop(memo, None)
         return other
 

@@ -464,7 +464,8 @@ class Dawa(Mechanism):
         other.share = share
         other.partition = self.partition if share is not None else None
         # The price of a bucket follows the share.
-        other.__dict__.pop("_price", None)
+        for memo in ("_price", "_priced"):
+            other.__dict__.pop(memo, None)
         return other
 
     def _refined(self, private: Handle, chosen: MapChoice) -> Outcome:
@@ -497,8 +498,7 @@ class Dawa(Mechanism):
             "fit": self.fit,
         }
         if on_grid and buckets.order is not None:
-            shape, cells = self.domain.shape, (buckets.order, buckets.edges)
-            details["boxes"] = kernels.bucket_boxes(*cells, shape)
+            details["boxes"] = None
         strategy = self._strategy(bucketed)
         measurement = bucketed.measure(strategy, budget=private.remaining)
         if isinstance(strategy, TreeStrategy):
@@ -516,7 +516,12 @@ class Dawa(Mechanism):
             if in_runs is None and self._keeps_alike(measurement):
                 fit = partial(_means, measurement)
             fit = (lambda _: in_runs) if in_runs is not None else fit
-        return Outcome.of(measurement, details, fit=fit)
+        outcome = Outcome.of(measurement, details, fit=fit)
+        if "boxes" in details:
+            # Last of all: corners take as much memory as half of the tree's tuning.
+            cells = (buckets.order, buckets.edges)
+            details["boxes"] = kernels.bucket_boxes(*cells, self.domain.shape)
+        return outcome
 
     def _can_divide(self, private: Handle, budget: Budget) -> bool:
         """Return whether the partition can be drawn for its share of `budget`."""
@@ -524,7 +529,7 @@ class Dawa(Mechanism):
             return False
         # The price at the mechanism's own budget is worked out once, not per release.
         spender = self if budget == self.budget else self.at(budget)
-        priced = self.partition.priced(spender._price)
+        priced = spender._priced
         each = (self.share * budget).over(self.policy.group_size)
         return can_select(priced, private.policy, self.domain.size, each)
 
@@ -535,13 +540,23 @@ class Dawa(Mechanism):
             on_grid = isinstance(self.partition, DyadicRectangles)
             walk = cell_order(self.domain).order if on_grid else None
             return Buckets.single_cells(self.domain.size, walk, curve=on_grid)
-        priced = self.partition.priced(self._price)
-        return along.select(priced, budget=self.share * self.budget)
+        return along.select(self._priced, budget=self.share * self.budget)
 
     @cached_property
     def _price(self) -> float:
         """What one more bucket costs; public, and the same for every release."""
         return mean_noise(self.policy, (1 - (self.share or 0)) * self.budget)
+
+    @cached_property
+    def _priced(self) -> Partition:
+        """The partition at that price; public, too."""
+        assert self.partition is not None
+        return self.partition.priced(self._price)
+
+    @cached_property
+    def _asks_line(self) -> bool:
+        """Whether stretches or cells of a line are asked, and nothing else."""
+        return asks_stretches(self.workload) or asks_cells(self.workload)
 
     def _strategy(self, bucketed: Handle) -> LinearStrategy:
         if self.strategy == "cells":
@@ -614,7 +629,7 @@ class Dawa(Mechanism):
             and self.domain.ndim == 1
             and self.strategy in ("greedy", "cells")
             and type(self.policy) in PLAIN_POLICIES
-            and (asks_stretches(self.workload) or asks_cells(self.workload))
+            and self._asks_line
         )
         # On fewer cells two trees are tuned at a time, and memory is no concern.
         if not measured or self.domain.size <= MOST_PAIRED:
@@ -643,9 +658,10 @@ class Dawa(Mechanism):
         if is_wide(self.domain) and isinstance(self.workload, Rectangles):
             most = max(MOST_MAP_PIECES, self._cells())
             return min(most, self.workload.queries * self._cells())
+        if not self.tests_scatter:
+            return super()._pieces()
         # The dearer of the two ways to divide a map: in rho that is not the grid.
         more = max(AdaptiveGrid.cell_bytes - self._bytes_per_cell(), 0)
-        more = more if self.tests_scatter else 0
         return super()._pieces() + more * self.domain.size // PIECE_BYTES
 
 

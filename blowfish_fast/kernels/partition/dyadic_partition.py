@@ -26,9 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -214,8 +215,8 @@ def choose_blocks(
     child_sums = np.empty((cells, 0), dtype=np.int64)
     kinds = 0
     if 1 << levels <= _ROWS:
-        words = _read_once(words, 1 << levels)
-    with ThreadPoolExecutor(threads) as pool:
+        words = _NearWords(words, 1 << levels)
+    with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
         for height in range(1, levels + 1):
             if runs is not None and child_sums.shape[0] == runs.shape[0]:
                 # The halves of the smallest runs: from here on these are added up.
@@ -230,25 +231,39 @@ def choose_blocks(
             first, bits = 1 << (levels - height), weights.fraction_bits
             work = partial(_choose_block, level, words, first, bits)
             pairs = child_totals.size // 2
-            each = pool.map if threads > 1 and pairs > _ROWS else map
+            each = pool.map if pool is not None and pairs > _ROWS else map
             yield from each(work, range(0, pairs, _ROWS))
             child_totals, child_sums = totals, sums
 
 
-def _read_once(words: Words, count: int) -> Words:
-    """Return the same source, its first words kept: few nodes need no more."""
-    near: list[WordArray] = []  # read at the first draw, as audits of draws expect
+class _NearWords:
+    """The same source, its first words kept: few nodes need no more.
 
-    def read(position: int, number: int) -> WordArray:
+    Parameters
+    ----------
+    words : callable
+        The source.
+    count : int
+        How many of its words are kept.
+    """
+
+    by_place: ClassVar[bool] = True
+    """Words that are kept were looked at once, and need not be again."""
+
+    def __init__(self, words: Words, count: int) -> None:
+        self._words, self._count = words, count
+        # Read at the first draw, as audits of draws expect.
+        self._near: WordArray | None = None
+
+    def __call__(self, position: int, number: int) -> WordArray:
+        """Return `number` words, the first of them at `position`."""
         end = position + number
-        if end > count:
-            return read_words(words, position, number)
-        if not near:
-            near.append(read_words(words, 0, count))
-            check_places(words, 0, near[0])
-        return near[0][position:end]
-
-    return read
+        if end > self._count:
+            return read_words(self._words, position, number)
+        if self._near is None:
+            self._near = read_words(self._words, 0, self._count)
+            check_places(self._words, 0, self._near)
+        return self._near[position:end]
 
 
 def _bucket_prices(
@@ -318,7 +333,7 @@ def _offered(level: _Level, first: int, end: int) -> IntArray:
 def _cell_rows(x: IntArray, weights: OutlierWeights, share: int) -> IntArray:
     """Return the log-weights of each cell, kept and alone."""
     rows = np.empty((x.size, 2), dtype=np.int64)
-    records = np.clip(x, 0, weights.most)
+    records = np.minimum(np.maximum(x, 0), weights.most)
     np.subtract(weights.in_run[share], weights.record * records, out=rows[:, _IN_RUN])
     rows[:, _ALONE] = weights.alone[share]
     return rows

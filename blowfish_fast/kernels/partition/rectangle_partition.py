@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
@@ -312,8 +313,9 @@ def choice_table(lattice: Lattice, tall: int, wide: int, nodes: IntArray) -> Int
     return table
 
 
+NodeRows: TypeAlias = npt.NDArray[np.int32]
 Levels: TypeAlias = tuple[int, int]
-Waiting: TypeAlias = dict[Levels, list[IntArray]]
+Waiting: TypeAlias = dict[Levels, list[NodeRows]]
 
 # How many halves along rows and along columns a node falls into.
 _PARTS = {ROWS: (2, 1), COLUMNS: (1, 2), QUARTERS: (2, 2)}
@@ -325,22 +327,23 @@ def choose_windows(lattice: Lattice, words: Words) -> IntArray:
     Parameters
     ----------
     lattice : Lattice
-        The log-weights of all nodes.
+        The log-weights of all nodes; let go of once nothing is left to decide.
     words : callable
         ``words(position, count)`` gives random words; as many are read as nodes decide,
         from 0 on.
 
     Returns
     -------
-    ndarray of int64, shape (nodes, 6)
+    ndarray of int32, shape (nodes, 6)
         The nodes that are not divided further: their levels, their place among the
         nodes of these levels, and the levels of the windows that they are cut into
         (their own for one bucket).
     """
     tall, wide = lattice_levels(lattice.shape)
-    root = np.zeros((1, 2), dtype=np.int64)
+    # Every cell may wait here, and settle: levels and places fit half a word.
+    root = np.zeros((1, 2), dtype=np.int32)
     waiting: Waiting = {(tall, wide): [root]}
-    settled: list[IntArray] = []
+    settled: list[NodeRows] = []
     position = 0
     # Whatever a node falls into has fewer levels, so comes later.
     for levels in sorted(np.ndindex(tall + 1, wide + 1), key=sum, reverse=True):
@@ -349,14 +352,18 @@ def choose_windows(lattice: Lattice, words: Words) -> IntArray:
         nodes = np.concatenate(waiting.pop(levels))
         nodes = _with_both_halves(lattice, levels, nodes, waiting)
         if levels == (0, 0):
+            # Single cells come last, and decide nothing.
+            del lattice
             settled.append(_leaf_rows(levels, nodes, levels))
-            continue
+            break
         columns = lattice.buckets[levels[0]][levels[1]].shape[1]
         # In C order, so that the words do not depend on how nodes came to be here.
-        places = np.sort(nodes[:, 0] * columns + nodes[:, 1])
+        places = nodes[:, 0].astype(np.int64) * columns + nodes[:, 1]
+        del nodes
+        places.sort()
         for first in range(0, places.size, _BLOCK):
             flat = places[first : first + _BLOCK]
-            block = np.column_stack(np.divmod(flat, columns))
+            block = np.column_stack(np.divmod(flat, columns)).astype(np.int32)
             table = choice_table(lattice, *levels, flat)
             # By its full name: audits steer this function.
             taken, _ = exponential_choice.weigh_block(
@@ -377,8 +384,8 @@ def choose_windows(lattice: Lattice, words: Words) -> IntArray:
 
 
 def _with_both_halves(
-    lattice: Lattice, levels: Levels, nodes: IntArray, waiting: Waiting
-) -> IntArray:
+    lattice: Lattice, levels: Levels, nodes: NodeRows, waiting: Waiting
+) -> NodeRows:
     """Return the nodes that choose; those that stand for a half wait as that half."""
     for axis in range(2):
         level, side = levels[axis], lattice.shape[axis]
@@ -397,17 +404,17 @@ def _with_both_halves(
 
 
 def _divide(
-    nodes: IntArray, levels: Levels, parts: tuple[int, int], waiting: Waiting
+    nodes: NodeRows, levels: Levels, parts: tuple[int, int], waiting: Waiting
 ) -> None:
     """Let the parts of divided nodes wait for their turn."""
     smaller = (levels[0] - parts[0] + 1, levels[1] - parts[1] + 1)
     for part in np.ndindex(*parts):
-        places = nodes * np.array(parts) + np.array(part)
+        places = nodes * np.array(parts, np.int32) + np.array(part, np.int32)
         waiting.setdefault(smaller, []).append(places)
 
 
-def _leaf_rows(levels: Levels, nodes: IntArray, inner: tuple[int, ...]) -> IntArray:
-    rows = np.empty((len(nodes), 6), dtype=np.int64)
+def _leaf_rows(levels: Levels, nodes: NodeRows, inner: tuple[int, ...]) -> NodeRows:
+    rows = np.empty((len(nodes), 6), dtype=np.int32)
     rows[:, :2] = levels
     rows[:, 2:4] = nodes
     rows[:, 4:] = inner
@@ -415,7 +422,7 @@ def _leaf_rows(levels: Levels, nodes: IntArray, inner: tuple[int, ...]) -> IntAr
 
 
 @kernel
-def _paint(settled: IntArray, rows: int, columns: int) -> IntArray:
+def _paint(settled: NodeRows, rows: int, columns: int) -> IntArray:
     """Return a number per cell, the same in a window and different between windows."""
     marks = np.empty((rows, columns), dtype=np.int64)
     used = 0
@@ -545,7 +552,7 @@ def sample_rectangles_of_costs(
     Parameters
     ----------
     costs : list of lists of ndarrays of int64
-        What `dyadic_rectangle_costs` returned; they are overwritten.
+        What `dyadic_rectangle_costs` returned; they are used up.
     words : callable
         As for `sample_rectangles`.
     rate : int, float or Fraction
@@ -584,5 +591,8 @@ def sample_rectangles_of_costs(
     given = None if level_weights is None else tuple(map(tuple, level_weights))
     terms = {"quantile": tuple(quantile), "level_weights": given}
     weights = fixed_point_weights(shape, rate=rate, penalty=penalty, **terms)
-    settled = choose_windows(lattice_totals(costs, weights), words)
+    lattice = [lattice_totals(costs, weights)]
+    # The lattice alone holds them now, and only as long as nodes decide.
+    costs.clear()
+    settled = choose_windows(lattice.pop(), words)
     return _by_first_visit(_paint(settled, *shape), steps)

@@ -328,7 +328,7 @@ def refine_scaling(
     if leaves == 1:
         error = 0.0 if root_exact else float((ranges.squared * ranges.head**2).sum())
         return Scaling(given, error)
-    floor = _floor(ranges, leaves) if safeguard else 0.0
+    floor = safeguard_weight(ranges, leaves) if safeguard else 0.0
     refined, error = _refined(ranges, floor, given, tree, root_exact, SWEEPS)
     return Scaling(refined, float(error))
 
@@ -342,6 +342,7 @@ def tune_ranges(
     root_exact: bool,
     sweeps: bool,
     plainly: bool = False,
+    floor: float | None = None,
 ) -> Scaling:
     """Scale one tree to `sorted_ranges`: greedily or by equal levels, then by sweeps.
 
@@ -364,6 +365,8 @@ def tune_ranges(
         Whether weights are improved by sweeps.
     plainly : bool, default False
         Whether plain Python does it, to the same bits, where nothing was compiled yet.
+    floor : float, optional
+        What `safeguard_weight` returned, for who tunes many trees.
 
     Returns
     -------
@@ -383,14 +386,29 @@ def tune_ranges(
     decays = level_decays(tree.sizes.size, fan_out, decay)
     priorities = Priorities(decays, False, root_exact, 1)
     passes = SWEEPS if sweeps else 0
-    asked = ranges, _floor(ranges, leaves), tree, priorities, passes
+    floor = safeguard_weight(ranges, leaves) if floor is None else floor
+    asked = ranges, floor, tree, priorities, passes
     if plainly and not is_ready(_tuned):
         weights, error = in_plain_python(_tuned)(*asked)
         return Scaling(weights, float(error))
     return Scaling(*_tuned(*asked))
 
 
-def _floor(ranges: SortedRanges, leaves: int) -> float:
+def safeguard_weight(ranges: SortedRanges, leaves: int) -> float:
+    """Return the squared weight of the query for each leaf.
+
+    Parameters
+    ----------
+    ranges : SortedRanges
+        The ranges.
+    leaves : int
+        Number of leaves.
+
+    Returns
+    -------
+    float
+        The squared weight: with those of all leaves, a tenth of that of the ranges.
+    """
     return float(SAFEGUARD * ranges.squared.sum() / leaves)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from fractions import Fraction
+from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Self
 
@@ -236,17 +237,7 @@ class DyadicTree(_Sampled):
         Fraction
             The rate.
         """
-        slack = kernels.sampling_slack(cells, outliers=True)
-        if epsilon <= 2 * slack:
-            # The rate stays below epsilon, and weights of so slow a rate are held with
-            # more bits: the slack of these is smaller than that of all rates.
-            slack = kernels.sampling_slack(
-                cells,
-                rate=epsilon,
-                penalty=self.price * self.bucket_cost,
-                outliers=True,
-            )
-        return _less_slack(epsilon, slack, f"{cells:,}")
+        return _tree_rate(cells, epsilon, self.price * self.bucket_cost)
 
     def _check_epsilon(self, policy: Policy, cells: int, epsilon: Fraction) -> None:
         self.rate(cells, epsilon / record_distance(policy))
@@ -370,6 +361,19 @@ class DyadicRectangles(_Sampled):
 
     def _check_epsilon(self, policy: Policy, cells: int, epsilon: Fraction) -> None:
         self.rate(policy.domain.shape, epsilon / record_distance(policy))
+
+
+@lru_cache(maxsize=64)
+def _tree_rate(cells: int, epsilon: Fraction, penalty: float) -> Fraction:
+    """Return `DyadicTree.rate`: each check of a release asks for the same one."""
+    slack = kernels.sampling_slack(cells, outliers=True)
+    if epsilon <= 2 * slack:
+        # The rate stays below epsilon, and weights of so slow a rate are held with
+        # more bits: the slack of these is smaller than that of all rates.
+        slack = kernels.sampling_slack(
+            cells, rate=epsilon, penalty=penalty, outliers=True
+        )
+    return _less_slack(epsilon, slack, f"{cells:,}")
 
 
 def _as_price(price: Any) -> float:

@@ -344,6 +344,7 @@ def _best_tuned(
     ranges = None
     if isinstance(form, Fractions):
         ranges = kernels.sorted_ranges(*form, None, leaves)
+        safeguard = kernels.safeguard_weight(ranges, leaves)
 
     def scaled(choice: tuple[int, bool]) -> TunedWeights:
         if ranges is not None:
@@ -356,6 +357,7 @@ def _best_tuned(
                 root_exact=root_exact,
                 sweeps=sweep_all,
                 plainly=plainly,
+                floor=safeguard,
             )
             return TunedWeights(fan_out, *tuned)
         start = _greedy(form, leaves, *choice, root_exact)
