@@ -168,8 +168,13 @@ def _recorded(path: Path) -> dict[tuple[str, str, int], CensusRow]:
                 row["neighbours"],
                 row["budget"],
                 int(row["asked"]),
-                *(float(row[name]) for name in CensusRow._fields[3:-1]),
-                int(row["trials"]),
+                model=float(row["model"]),
+                records=float(row["records"]),
+                three_model=float(row["three_model"]),
+                three_records=float(row["three_records"]),
+                seconds=float(row["seconds"]),
+                tables=float(row["tables"]),
+                trials=int(row["trials"]),
             )
             for row in csv.DictReader(file)
         ]
@@ -292,9 +297,9 @@ def prior_row(survey: Survey, part: float, how: str) -> PriorRow:
     known, truth = Truth(other), Truth(rest)
     pairs = {axes: table for axes, table in known.tables.items() if len(axes) == 2}
     shares = []
-    for more in ({}, {"prior": pairs}):
+    for prior in (None, pairs):
         out, _ = release(
-            truth, "add_remove", {"epsilon": "1"}, 0, choose="data", **more
+            truth, "add_remove", {"epsilon": "1"}, 0, choose="data", prior=prior
         )
         away = [
             truth.share(out.model.table(axes), true)

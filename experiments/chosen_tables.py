@@ -220,14 +220,21 @@ def _recorded(path: Path) -> dict[tuple[str, str, str], ChosenRow]:
     """Return the rows of earlier runs by survey, policy and budget."""
     if not path.exists():
         return {}
-    words = {"survey", "policy", "budget", "took"}
     with path.open(newline="", encoding="utf-8") as file:
         rows = [
             ChosenRow(
-                **{
-                    name: text if name in words else float(text)
-                    for name, text in row.items()
-                }
+                row["survey"],
+                row["policy"],
+                row["budget"],
+                independent=float(row["independent"]),
+                singles=float(row["singles"]),
+                predicted=float(row["predicted"]),
+                plan=float(row["plan"]),
+                data=float(row["data"]),
+                records=float(row["records"]),
+                best=float(row["best"]),
+                took=row["took"],
+                seconds=float(row["seconds"]),
             )
             for row in csv.DictReader(file)
         ]

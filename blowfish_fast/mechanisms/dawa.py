@@ -521,8 +521,10 @@ class Dawa(Mechanism):
         outcome = Outcome.of(measurement, details, fit=fit)
         if "boxes" in details:
             # Last of all: corners take as much memory as half of the tree's tuning.
-            cells = (buckets.order, buckets.edges)
-            details["boxes"] = kernels.bucket_boxes(*cells, self.domain.shape)
+            assert buckets.order is not None
+            details["boxes"] = kernels.bucket_boxes(
+                buckets.order, buckets.edges, self.domain.shape
+            )
         return outcome
 
     def _can_divide(self, private: Handle, budget: Budget) -> bool:

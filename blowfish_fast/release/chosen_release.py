@@ -601,10 +601,10 @@ class ChosenTablesRelease(TablesRelease):
             The lower and the upper end of each.
         """
         if isinstance(workload, Tables):
-            self._refuse_unmeasured(workload)
+            self._refuse_unmeasured_tables(workload)
         return super().intervals(workload, confidence, of=of, together=together)
 
-    def _refuse_unmeasured(self, workload: Tables) -> None:
+    def _refuse_unmeasured_tables(self, workload: Tables) -> None:
         for axes in self._asked_of(workload):
             if axes not in self._firsts:
                 raise IntervalError(self._no_intervals(axes))
@@ -612,7 +612,7 @@ class ChosenTablesRelease(TablesRelease):
     def holds_truth(self, workload: Workload) -> BoolArray:
         """Mark the queries whose intervals hold the true answer."""
         if isinstance(workload, Tables):
-            self._refuse_unmeasured(workload)
+            self._refuse_unmeasured_tables(workload)
             parts = map(self._release_of, self._asked_of(workload))
             return np.concatenate([_truth_of_cells(part) for part in parts])
         return self._over(workload).holds_truth(workload)
@@ -620,7 +620,7 @@ class ChosenTablesRelease(TablesRelease):
     def standard_errors(self, workload: Workload) -> FloatArray:
         """Return the standard deviation of the noise in each linear answer."""
         if isinstance(workload, Tables):
-            self._refuse_unmeasured(workload)
+            self._refuse_unmeasured_tables(workload)
             parts = map(self._release_of, self._asked_of(workload))
             return np.concatenate([_errors_of_cells(part) for part in parts])
         return self._over(workload).standard_errors(workload)

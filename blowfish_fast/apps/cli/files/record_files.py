@@ -355,7 +355,7 @@ class RecordsFile(RecordSource):
                 "2024-05-31T12:00; some read otherwise. State how they are written, as "
                 'in dates = "DD.MM.YYYY" under [data], or --dates DD.MM.YYYY'
             )
-        elif needed.kind in DATES:
+        elif needed.kind in DATES and form.dates is not None:
             other = "DD.MM.YYYY" if ISO in form.dates else ISO
             rule = (
                 f"every value of {name} must be a date as stated, {form.dates}, a time "
