@@ -199,8 +199,7 @@ class Dawa(Mechanism):
         How buckets are chosen; "best", fixed on the benchmark data, is
         `DyadicRectangles` on two attributes of at most 2^24 cells, and `DyadicTree`
         otherwise, along a Hilbert curve where there are several, and with no bucket
-        above a sixteenth of the line where ranges of one attribute are asked, or an
-        eighth where longer ones, as drawn, cover two thirds of it; on a
+        above a sixteenth of the line where ranges of one attribute are asked; on a
         `WideDomain` of one attribute, or of two, it is `Descent`, which alone serves
         there, along boxes of a map. Where
         ranges or cells of a line of 1,024 cells or more are asked for an epsilon, it
@@ -319,7 +318,6 @@ class Dawa(Mechanism):
                     query_cells=typical,
                     dimensions=dimensions,
                     longest=LONGEST if cut else None,
-                    loosens=cut,
                 )
             # The rectangles are one of two ways to divide a map; a test chooses.
             on_map = isinstance(partition, DyadicRectangles) and asks_boxes(workload)

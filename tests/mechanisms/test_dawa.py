@@ -208,8 +208,6 @@ def test_buckets_are_cut_where_ranges_of_a_line_are_asked():
     ):
         dawa = bf.Dawa(policy, asked, epsilon=1)
         assert dawa.partition.longest == longest
-        assert dawa.partition.loosens == (longest is not None)
         assert dawa.share == Fraction(1, 5)
     release = bf.Dawa(policy, some, epsilon="0.01").release([0] * 4096, rng=1)
-    # Of an empty line long buckets cover most, so that they may be twice as long.
-    assert np.diff(release.details["edges"]).max() == 512
+    assert np.diff(release.details["edges"]).max() <= 256

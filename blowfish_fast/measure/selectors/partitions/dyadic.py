@@ -45,12 +45,6 @@ CELL_PRICE, LARGE_PRICE = 0.5, 0.2
 SIDE_REACH = 8 / 3
 SHORTEST_LIMIT = 64
 """Buckets of so many cells are never cut, however short the line is."""
-# Both were chosen on the seven given histograms and on generated lines of 4,096 cells
-# with seeds of their own (clusters, spikes, decays, islands, hills, heaped numbers).
-MOSTLY_LONG = Fraction(2, 3)
-"""The part of a line that long buckets cover where they may be longer."""
-LOOSENED = 2
-"""How many times longer they may be there."""
 
 
 class _Sampled(Partition):
@@ -104,10 +98,6 @@ class DyadicTree(_Sampled):
         ones are cut at public places. None leaves them as they are drawn. One long
         bucket takes half of the line as even where little is known of it; ranges
         suffer from that more than from a few more buckets.
-    loosens : bool, default False
-        Whether buckets may be twice as long as `longest` says where longer ones, as
-        they were drawn, cover two thirds of the line. Records of such a line mostly
-        stand together, and many pieces of what is empty only cost noise.
 
     Notes
     -----
@@ -131,7 +121,6 @@ class DyadicTree(_Sampled):
 
     name = "dyadic_tree"
     longest: Fraction | None = None
-    loosens: bool = False
     _shortest: int | None = None
 
     def __init__(
@@ -141,7 +130,6 @@ class DyadicTree(_Sampled):
         query_cells: float = 1.0,
         dimensions: int = 1,
         longest: Any = None,
-        loosens: bool = False,
     ) -> None:
         self.price = _as_price(price)
         self.query_cells = as_number(query_cells, "query_cells", 1)
@@ -149,8 +137,6 @@ class DyadicTree(_Sampled):
         if longest is not None:
             # Only then: without it a tree keeps the fingerprint that ledgers know.
             self.longest = _as_part(longest)
-        if loosens:
-            self.loosens = True
 
     @property
     def default_share(self) -> Fraction:
@@ -210,20 +196,11 @@ class DyadicTree(_Sampled):
     def _cut_long(self, edges: IntArray) -> IntArray:
         """Cut buckets above the longest length at its multiples: Lemma DT19."""
         cells = int(edges[-1])
-        most = self._most_of(edges)
+        most = self.most_cells(cells)
         places = np.arange(most, cells, most)
         bucket = np.searchsorted(edges, places, side="right") - 1
         places = places[np.diff(edges)[bucket] > most]
         return np.union1d(edges, places) if places.size else edges
-
-    def _most_of(self, edges: IntArray) -> int:
-        """Return how many cells a bucket has at most, of those drawn: Lemma DT21."""
-        cells = int(edges[-1])
-        most = self.most_cells(cells)
-        sizes = np.diff(edges)
-        covered = int(sizes[sizes > most].sum())
-        mostly = self.loosens and covered >= MOSTLY_LONG * cells
-        return LOOSENED * most if mostly else most
 
     def most_cells(self, cells: int) -> int:
         """Return how many cells a bucket has at most, a power of two, on so many."""

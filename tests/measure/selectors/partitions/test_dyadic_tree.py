@@ -92,20 +92,6 @@ def test_short_buckets_are_left_alone():
     assert tree._cut_long(np.array([0, 50])).tolist() == [0, 50]
 
 
-def test_buckets_may_be_longer_where_long_ones_cover_two_thirds():
-    tree = DyadicTree(longest="1/8", loosens=True)
-    # Of 768 cells a bucket has at most 64, or 128 where longer ones cover 512.
-    mostly = np.array([0, 200, 256, 768])
-    assert tree._cut_long(mostly).tolist() == [0, 128, 200, 256, 384, 512, 640, 768]
-    less = np.array([0, 64, 128, 192, 256, 257, 768])
-    cut = [0, 64, 128, 192, 256, 257, 320, 384, 448, 512, 576, 640, 704, 768]
-    assert tree._cut_long(less).tolist() == cut
-    strict = DyadicTree(longest="1/8")
-    assert np.diff(strict._cut_long(mostly)).max() == 64
-    assert not strict.loosens
-    assert DyadicTree(loosens=True)._cut_long(mostly) is mostly
-
-
 @pytest.mark.parametrize("longest", [0, -1, "1.01", 2])
 def test_the_longest_bucket_is_a_part_of_the_line(longest):
     with pytest.raises(InputError, match="part of the line"):
