@@ -49,6 +49,8 @@ Compared = Literal["share", "mean", "count"]
 
 PRECISION = 1.005
 """P-values are rounded up by at most this factor."""
+LEAST = 0.5
+"""Where a group has fewer records, with their noise, nothing is known of it."""
 
 
 class Side(NamedTuple):
@@ -62,11 +64,14 @@ class Side(NamedTuple):
         The estimate.
     row : scipy sparse array, shape (1, cells)
         What a record of each cell adds to its error.
+    empty : bool, default False
+        Whether it is divided by less than one record, so that nothing is known of it.
     """
 
     source: Sampled
     number: float
     row: Any
+    empty: bool = False
 
 
 class Law(NamedTuple):
@@ -133,8 +138,9 @@ class Difference(float):
         """Return the p-value of "there is no difference", of these two, asked once.
 
         It is the largest miss at which the interval still holds 0, rounded up by less
-        than one in two hundred, and at least 1e-9. Noise is counted. Who looks at
-        several pairs multiplies it by their number.
+        than one in two hundred, and at least 1e-9. Noise is counted. Of few records it
+        is too small, since the sampling is taken as normal; of none it is 1. Who looks
+        at several pairs multiplies it by their number.
 
         Parameters
         ----------
@@ -180,6 +186,8 @@ class Difference(float):
         for law in self._laws:
             unsure = half_widths(law.unsure, 2.0 * taken / len(self._laws))
             sampling += max(law.sampling + float(unsure[0]), 0.0)
+        if math.isinf(sampling):
+            return math.inf
         noise, drawn = _added([law.noise for law in self._laws]), np.array([sampling])
         step = np.array([max(law.step for law in self._laws)])
         ends = (
@@ -256,6 +264,8 @@ def difference_of(sides: list[Side]) -> list[Law]:
     first, last = sides[0], sides[-1]
     if len(sides) == 1:
         return [_law(first.source, first.row)]
+    if first.empty or last.empty:
+        return [_law(first.source, first.row)._replace(sampling=math.inf)]
     if first.source.release is last.source.release:
         return [_law(first.source, as_sparse(first.row - last.row))]
     laws = [_law(side.source, side.row) for side in sides]
@@ -289,10 +299,11 @@ def _side(
             )
         ratio = GridMeans(grid, axis, values).middle()
         centre = float(values.centre[0])
-    estimate, size = ratio.estimate, max(float(ratio.sizes[0]), 1.0)
+    estimate, records = ratio.estimate, float(ratio.sizes[0])
+    size = max(records, 1.0)
     rows = ratio.values - as_sparse(ratio.inside.multiply(estimate[:, None]))
     number = people * float(estimate[0]) + centre
-    return Side(source, number, as_sparse(rows * (people / size)))
+    return Side(source, number, as_sparse(rows * (people / size)), records < LEAST)
 
 
 def _number(source: Sampled, inside: Any) -> Side:

@@ -7,8 +7,8 @@ stated number is doubted by the smallest miss whose interval leaves it out:
     interval    [.11, .12] [.10, .13] [.09, .14] [.08, .15]
     0.095       out       out       held       held         p between .05 and .3
 
-Misses are looked at on a fixed ladder, and p is the last rung that leaves the number
-out, above the first that holds it: Lemma PN17.
+Misses are looked at on a fixed ladder, and p is a rung that leaves the number out
+beside one that holds it, sought by halves: Lemma PN17.
 """
 
 from __future__ import annotations

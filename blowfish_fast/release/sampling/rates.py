@@ -31,7 +31,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.release.query_grid import Grid, SparseRows
 
 from .designs import Bernoulli, Stratified, Weighted
-from .differences import Difference, Side, difference_of
+from .differences import LEAST, Difference, Side, difference_of
 from .numbers import exact_counts
 from .p_values import p_values_against
 from .ratios import Ratio
@@ -277,9 +277,9 @@ class Rate(float):
         """Return the rate with the row that its error is: Lemma PN10."""
         ratio = self._ratio(0.95)
         above, below = map(whole_rows_of, (self._above, self._below))
-        size = max(float(ratio.sizes[0] - ratio.sums[0]), 1.0)
-        row = as_sparse(above - below * float(self)) / size
-        return Side(ratio.source, float(self), as_sparse(row))
+        records = float(ratio.sizes[0] - ratio.sums[0])
+        row = as_sparse(above - below * float(self)) / max(records, 1.0)
+        return Side(ratio.source, float(self), as_sparse(row), records < LEAST)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return float, (float(self),)

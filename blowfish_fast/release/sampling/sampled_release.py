@@ -112,6 +112,8 @@ class VarianceParts(NamedTuple):
         both = self.sampling + self.noise
         if both == 0.0:
             return "There is no error: neither sampling nor noise moves this number."
+        if math.isinf(both):
+            return "A group without records says nothing of this number."
         drawn = 100.0 * self.sampling / both
         wider = math.sqrt(both / self.sampling) if self.sampling > 0.0 else math.inf
         return (

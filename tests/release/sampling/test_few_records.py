@@ -52,3 +52,20 @@ def test_large_answers_over_many_cells_are_still_narrower(monkeypatch):
     monkeypatch.setattr(total_error, "FEWEST_STEPS", np.inf)
     ends = half.interval(of="population", method="normal")
     assert reached < 0.97 * (ends[1] - ends[0])
+
+
+@pytest.mark.parametrize("policy", [bf.policies.Full, bf.policies.AddRemove])
+def test_nobody_at_all_says_nothing_of_a_difference(policy):
+    answers = bf.Domain.from_levels(["yes", "no"], name="answer")
+    laplace = bf.Laplace(policy(answers), epsilon=40)
+    nobody = laplace.release([0, 0], rng=1).sampled(bf.sampling.Simple())
+    yes, no = nobody.where(answer="yes"), nobody.where(answer="no")
+    shares, rates = yes.difference(no), yes.ratio(no).difference(no.ratio(yes))
+    for difference in (shares, rates):
+        assert difference.interval() == (-np.inf, np.inf)
+        assert difference.p_value(1) == difference.p_value(0) == 1.0
+        assert "nothing" in str(difference.variance_parts())
+    # Of one group alone something is known.
+    some = laplace.release([300, 700], rng=1).sampled(bf.sampling.Simple())
+    known = some.where(answer="yes").difference(some.where(answer="no"))
+    assert np.isfinite(known.interval()).all()
