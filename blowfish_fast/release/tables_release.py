@@ -207,7 +207,7 @@ class TablesRelease(Truthful, Release):
         self, axes: AxisSet, fitted: FloatArray | None = None
     ) -> HistogramRelease:
         """Return a table as a release: linear estimates, or fitted ones beside them."""
-        self._refuse_unmeasured(axes)
+        self._refuse_unanswered(axes)
         linear = self._linear_table(axes)
         noise = TableNoise.of(self._fit.measured, axes, self._gaussian_draws)
         domain = Domain._of(self.domain.attributes[axis] for axis in axes)
@@ -232,7 +232,7 @@ class TablesRelease(Truthful, Release):
             identity=self.identity,
         )
 
-    def _refuse_unmeasured(self, axes: AxisSet) -> None:
+    def _refuse_unanswered(self, axes: AxisSet) -> None:
         """Refuse a table that no measured table holds; the error names it."""
         if self._fit.information(axes) > 0:
             return
