@@ -46,6 +46,8 @@ OUR_NAMES = {
     "total": "release.where().count()",
     "marginal": "release.group_by(name).count()",
     "crosstab": "release.group_by(name, other).count()",
+    "value_counts": "release.group_by(name).count()",
+    "by": "release.group_by",
     "describe": "release.explain",
     "summary": "release.explain",
     "share": "release.where(...).relative_count()",

@@ -11,7 +11,12 @@ import numpy as np
 
 from blowfish_fast._support.near_misses import Hinting
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_integers, as_whole, malformed_as
+from blowfish_fast._support.validation import (
+    as_integers,
+    as_whole,
+    malformed_as,
+    quoted,
+)
 from blowfish_fast.errors import DomainError, SizeError
 
 from .axes import (
@@ -113,6 +118,14 @@ class Attributes(metaclass=Hinting):
         """
         if not domains:
             raise DomainError("a product needs at least one domain", received="none")
+        others = [given for given in domains if not isinstance(given, Attributes)]
+        if others:
+            raise DomainError(
+                "a product is made of domains, one after the other",
+                received=quoted(others[0]),
+                way_out="Write Domain.product(ages, sexes), and for a list of them "
+                "Domain.product(*domains)",
+            )
         attributes = [
             attribute for domain in domains for attribute in domain.attributes
         ]

@@ -27,6 +27,8 @@ KINDS = {
     "attribute": bf.policies.Attribute,
     "present": lambda domain: bf.policies.WithAbsent(bf.policies.Full(domain)),
     "persons": lambda domain: bf.policies.Full(domain).per_person(3, person="id"),
+    # As ledgers of jobs are: each release says how many records of a person count.
+    "any number": lambda domain: bf.policies.AddRemove(domain).per_person(person="id"),
 }
 
 
@@ -38,7 +40,7 @@ def charged(kind="full", *columns, path=None):
     ledger = bf.Ledger(path, epsilon=1, policy=over(kind, *(columns or (AGE, TOWN))))
     policy = ledger.policy
     counts = np.arange(AGE.size)
-    if kind == "persons":
+    if kind in ("persons", "any number"):
         # Charged without a draw: who is whom does not matter here.
         content = {"parts": [{"columns": ["age"]}], "fingerprint": "x"}
         ledger._journal.reserve("a", 10, ledger._terms().entry, content)
@@ -107,6 +109,19 @@ def test_what_cannot_be_said_is_refused():
     described = bf.Ledger(epsilon=1, policy=over("full", AGE), about={"table": "x"})
     with pytest.raises(LedgerError, match="an explorer or a population"):
         described.add_columns(over("full", AGE, SEX), why="more")
+
+
+def test_another_number_of_records_of_a_person_is_refused():
+    wide, ages = bf.Domain.product(AGE, SEX), bf.Domain.product(AGE)
+    three = bf.policies.Full(ages).per_person(3, person="id")
+    for policy, taken in (
+        (bf.policies.Full(wide).per_person(3, person="id"), True),
+        (bf.policies.Full(wide).per_person(2, person="id"), False),
+        (bf.policies.Full(wide).per_person(person="id"), False),
+        (bf.policies.Full(wide).per_person(3, person="who"), False),
+        (bf.policies.Full(wide), False),
+    ):
+        assert protocol.extends(policy, three) == taken
 
 
 def test_known_counts_are_refused():

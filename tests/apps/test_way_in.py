@@ -330,6 +330,13 @@ def test_an_open_quotation_mark_is_refused(words):
         parse_column(words)
 
 
+def test_a_name_with_an_equals_sign_is_asked_for_in_marks():
+    domain = Domain.product(bf.Domain.from_levels(["y", "n"], name="q=03?"))
+    with pytest.raises(InputError, match='into quotation marks, as in "q=03'):
+        parse_condition("q=03?=y", domain)
+    assert parse_condition('"q=03?"=y', domain) == (0, "y")
+
+
 def test_an_email_of_a_job_file_is_no_file(tmp_path):
     (tmp_path / "job.toml").write_text('[domain]\nwho = "categories:a@b.ch,c"\n')
     job = Job.from_file(tmp_path / "job.toml")

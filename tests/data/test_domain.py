@@ -105,6 +105,9 @@ def test_levels_and_names_must_differ():
         Domain((2, 2), names=["age"])
     with pytest.raises(DomainError, match="at least one domain"):
         Domain.product()
+    for other in ([Domain(2), Domain(3)], 3, "ages"):
+        with pytest.raises(DomainError, match=r"Domain\.product\(\*domains\)"):
+            Domain.product(Domain(2), other)
     with pytest.raises(DomainError, match="no attribute"):
         Domain(3).axis("age")
 

@@ -39,7 +39,7 @@ from blowfish_fast.data.domain import (
     narrow,
 )
 from blowfish_fast.data.frames import items_of
-from blowfish_fast.data.listed_items import Item, read_item, split_name
+from blowfish_fast.data.listed_items import Item, read_item, split_name, written_item
 from blowfish_fast.data.places.districts import Districts
 from blowfish_fast.data.places.polygon_files import read_area
 from blowfish_fast.data.rules.steps import MOST_STEPS, UNIT_WORDS
@@ -295,9 +295,14 @@ def find_column(word: str, domain: Attributes) -> int:
         if wanted in names:
             return names.index(wanted)
     others = f" to {domain.ndim - 1}" if domain.ndim > 1 else ""
+    marked = [column for column in columns if "=" in column]
+    quoted_name = f" as in {written_item(marked[0])}" if marked else ""
     raise InputError(
         f"there is no column {name!r} here{nearest(name, columns)}; columns are "
-        f"{', '.join(columns)}, or the numbers 0{others}"
+        f"{', '.join(columns)}, or the numbers 0{others}",
+        way_out="Put a name with an equals sign into quotation marks," + quoted_name
+        if marked
+        else None,
     )
 
 
