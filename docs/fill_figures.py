@@ -733,6 +733,35 @@ DRAWN = {"random": "at random", "lowest": "the lowest values"}
 """Which records of a survey serve as a prior, in words."""
 
 
+def _rivals(rows: list[Row]) -> str:
+    """Return what several packages make of one survey, in the order of the runs."""
+
+    def shown(row: Row, column: str, digits: int) -> str:
+        value = float(row[column])
+        return "" if math.isnan(value) else f"{value:.{digits}f}"
+
+    return _table(
+        (
+            *("survey", "tables from", "versions", "tables misplace"),
+            *("records misplace", "CPU s"),
+        ),
+        [
+            (
+                row["survey"].replace("adult", "Adult"),
+                row["package"],
+                row["version"],
+                *(
+                    (shown(row, "misplaced", 4), shown(row, "drawn", 4))
+                    if int(row["trials"])
+                    else (row["error"], "")
+                ),
+                shown(row, "seconds", 0),
+            )
+            for row in rows
+        ],
+    )
+
+
 def _tables_figures() -> dict[str, str]:
     """Return tables that the data choose, of surveys that played no part."""
     judged = _rows(TABLES / "judged.csv")
@@ -798,6 +827,7 @@ def _tables_figures() -> dict[str, str]:
                 for row in judged
             ],
         ),
+        "tables.rivals": _rivals(_rows(TABLES / "rivals.csv")),
         "tables.behind": f"{_mean(behind) - 1:.0%}",
         "tables.behind_worst": f"{max(behind) - 1:.0%}",
         "tables.beside_worst": f"{max(beside) - 1:.0%}",

@@ -58,6 +58,10 @@ MOST_CELLS = 2**21
 Tables = Callable[[tuple[str, ...]], FloatArray]
 
 
+class NotTriedError(Exception):
+    """A package that could not hold a survey is not asked for it."""
+
+
 class RivalRelease(NamedTuple):
     """What a package releases of a survey: tables, records, or both.
 
@@ -208,6 +212,9 @@ def _compared(
                 break
     except ImportError as missing:
         words = f"not installed: {missing.name}"
+        return RivalRow(survey.name, package, _version(package), words)
+    except NotTriedError as reason:
+        words = f"not tried: {reason}"
         return RivalRow(survey.name, package, _version(package), words)
     except Exception as failure:  # a rival's own failure is a result
         words = f"failed: {type(failure).__name__}: {str(failure)[:60]}"
@@ -368,7 +375,7 @@ def _of_frame(survey: Survey, frame: Any) -> Survey:
 def _mirror_descent(survey: Survey, epsilon: float, seed: int) -> RivalRelease:
     mbi, sizes = import_module("mbi"), _sizes(survey)
     if math.prod(sizes.values()) > MOST_CELLS:
-        raise MemoryError("all pairs make one clique of all attributes")
+        raise NotTriedError("all pairs make one clique of all attributes")
     pairs = [one for one in _names(survey) if len(one) == 2]
     noisy, sigma = _noisy_tables(survey, epsilon, seed, pairs)
     measured = [
