@@ -702,7 +702,30 @@ def _places_figures() -> dict[str, str]:
         "places.plans": _by_level(rows, "plans", "what matters", "sum"),
         "places.policies": _by_level(rows, "policies", "policy"),
         "places.fits": _by_level(rows, "fits", "measured over"),
+        **_nation_figures(),
         "places.schools": _by_level(rows, "off the spine", "policy", "school"),
+    }
+
+
+def _nation_figures() -> dict[str, str]:
+    """Return what the nation pays, and what all levels gain, over several countries."""
+    rows = _rows(PLACES / "nations.csv")
+    ratios = {
+        level: [
+            float(row["measured"]) / float(row["designed"])
+            for row in rows
+            if row["level"] == level
+        ]
+        for level in ("nation", "sum")
+    }
+    pays, gains = ratios["nation"], [2.0 - ratio for ratio in ratios["sum"]]
+    return {
+        "places.countries": f"{len(pays)}",
+        **{
+            f"places.nation_{name}": f"{100 * (min(parts) - 1):.1f} to "
+            f"{100 * (max(parts) - 1):.1f} %"
+            for name, parts in (("pays", pays), ("gains", gains))
+        },
     }
 
 

@@ -67,15 +67,26 @@ def test_points_fall_into_one_district_each():
     assert figures["corners that were looked up"].measured > 20
 
 
+def test_the_nation_pays_for_what_all_levels_gain():
+    nation, total = geography.nation_figures(1, 2_000)
+    assert (nation.level, total.level) == ("nation", "sum")
+    assert nation.ratio > 1.0 > total.ratio
+
+
 def test_everything_is_recorded_once_it_is_known(monkeypatch, tmp_path):
     line = geography.Figure("plans", "case", "plan", "block", 2.0, 4.0)
     monkeypatch.setattr(
         geography, "geography_figures", lambda trials, blocks: iter([line])
     )
+    other = line._replace(part="nation")
+    monkeypatch.setattr(
+        geography, "nation_figures", lambda countries, blocks: iter([other])
+    )
     path = tmp_path / "places" / "geography.csv"
-    assert list(geography.write_geography(1, quick=True, path=path)) == [line]
+    assert list(geography.write_geography(1, quick=True, path=path)) == [line, other]
     assert not path.exists()
     list(geography.write_geography(1, quick=False, path=path))
+    assert path.with_name(geography.NATIONS).exists()
     with path.open(newline="") as file:
         (row,) = csv.DictReader(file)
     assert (row["level"], float(row["measured"])) == ("block", 2.0)
