@@ -75,7 +75,7 @@ def test_weights_are_described_and_their_classes_added_up(
 ):
     file = tmp_path / "survey.csv"
     file.write_text("region\n" + 700 * "north\n" + 300 * "south\n")
-    with Visit(browser, site, CURATOR, SIZES[0]) as visit:
+    with Visit(browser, site, CURATOR, "desk") as visit:
         page = visit.page
         visit.drawn("#private")
         visit.tab("data")
@@ -96,7 +96,7 @@ def test_weights_are_described_and_their_classes_added_up(
     stated = site.workspace.explorer("survey").table.sample
     assert (stated.column, stated.weights) == ("region", [10.0, 225.0])
     site.workspace.explorer("survey").ledger.allot("ann", 4)
-    with Visit(browser, site, "ann", SIZES[0]) as visit:
+    with Visit(browser, site, "ann", "desk") as visit:
         page = visit.page
         page.select_option("#table", "survey")
         page.fill("#alpha", "20")
