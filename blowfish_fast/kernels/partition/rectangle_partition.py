@@ -321,7 +321,7 @@ Waiting: TypeAlias = dict[Levels, list[NodeRows]]
 _PARTS = {ROWS: (2, 1), COLUMNS: (1, 2), QUARTERS: (2, 2)}
 
 
-def choose_windows(lattice: Lattice, words: Words) -> IntArray:
+def choose_windows(lattice: Lattice, words: Words) -> NodeRows:
     """Let the nodes that are reached decide, from the whole grid down.
 
     Parameters
