@@ -272,6 +272,43 @@ def test_a_bucket_for_every_cell_of_a_long_line_is_declared(
     assert most <= made.memory_needed() <= 1.7 * most
 
 
+def rectangles_of(side):
+    grid = bf.Domain((side, side))
+    boxes = bf.workloads.Rectangles.random(grid, 3, rng=1)
+    cut = bf.partitions.DyadicRectangles()
+    return bf.Dawa(bf.policies.AddRemove(grid), boxes, epsilon=40, partition=cut)
+
+
+@pytest.mark.long
+@linux
+def test_a_bucket_for_every_cell_of_a_large_map_is_declared(monkeypatch):
+    # What holds beyond 2^22 cells is let begin here, where a test is quick.
+    for module in (dawa, tree_weights):
+        monkeypatch.setattr(module, "MOST_PAIRED", 2**10)
+    side = 512
+    generator = np.random.default_rng(1)
+    few, counts = rectangles_of(64), generator.poisson(30, (side, side))
+    few.release(counts[:64, :64], rng=1)  # loads kernels
+    made = rectangles_of(side)
+    tracemalloc.start()
+    release = made.release(counts, rng=1)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert release.details["buckets"] == counts.size
+    assert most <= made.memory_needed() <= 2 * most
+    # The corners of all buckets come last, when the tree is fitted.
+    assert most < 150 * counts.size
+
+
+def test_large_maps_are_declared_by_how_they_are_cut():
+    assert rectangles_of(8192).memory_needed() <= 12.1 * 2**30
+    # Here a test may choose the adaptive grid, which takes more.
+    grid = bf.Domain((4096, 4096))
+    boxes = bf.workloads.Rectangles.random(grid, 3, rng=1)
+    tested = bf.Dawa(bf.policies.AddRemove(grid), boxes, epsilon=40)
+    assert tested.memory_needed() > 1.8 * rectangles_of(4096).memory_needed()
+
+
 @linux
 @pytest.mark.parametrize("shape", [(256, 256), (32, 32, 64), (8, 16, 16, 32)])
 def test_a_box_for_every_cell_on_both_levels_of_a_grid_is_declared(shape):
