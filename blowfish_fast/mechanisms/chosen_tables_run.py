@@ -374,7 +374,7 @@ class TablesRun:
         for place in running:
             # Nobody appears: the number of all records stands first, and is exact.
             singles[place] = cells_of_totals(*singles[place], int(singles[0][0].sum()))
-        # Whole numbers as measured; pooled with a second measurement they are fractions.
+        # Whole numbers at first; pooled with a second measurement they are fractions.
         self.singles: dict[int, tuple[AnyArray, float]] = {
             axes[0]: single
             for axes, single in zip(every, singles, strict=True)
