@@ -426,8 +426,8 @@ def load_table(connection: Any, csv_table: CsvTable, table: str) -> None:
         connection.execute(
             f'CREATE TABLE "{name}" AS SELECT * FROM {csv_table.source(texts=False)}'
         )
-    made = len(connection.execute(f'SELECT * FROM "{name}" LIMIT 0').description)
-    if made != len(csv_table.head.names):
+    table_width = len(connection.execute(f'SELECT * FROM "{name}" LIMIT 0').description)
+    if table_width != len(csv_table.head.names):
         # Where types are found out, longer lines would make columns of their own.
         connection.execute(f'DROP TABLE "{name}"')
         raise csv_table.other_fields()

@@ -118,7 +118,7 @@ class Attributes(metaclass=Hinting):
         """
         if not domains:
             raise DomainError("a product needs at least one domain", received="none")
-        others = [given for given in domains if not isinstance(given, Attributes)]
+        others = [item for item in domains if not isinstance(item, Attributes)]
         if others:
             raise DomainError(
                 "a product is made of domains, one after the other",
