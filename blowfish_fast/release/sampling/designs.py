@@ -447,7 +447,16 @@ def as_design(design: Any, domain: Domain) -> SamplingDesign:
 def _levels_of(domain: Domain, name: str, what: str) -> Sequence[Any]:
     """Return the levels of an attribute; refuse others."""
     attribute = domain.attributes[domain.axis(name)]
-    if attribute.levels is None or attribute.extras:
+    if attribute.levels is not None and attribute.extras:
+        own = " and ".join(attribute.extras)
+        raise InputError(
+            f"{what} are the levels of an attribute, and every record has one of them; "
+            f"{name} has a cell for {own}",
+            way_out=f"Spell {name} alike in all records before they are counted, or "
+            "make what is left over a level of its own, with its number of people; "
+            "state outside and missing for the other columns by name",
+        )
+    if attribute.levels is None:
         raise InputError(
             f"{what} are the levels of an attribute, all of them stated; {name} has "
             "cells of another kind",

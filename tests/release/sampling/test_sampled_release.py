@@ -38,6 +38,12 @@ def released(policy=FULL, counts=COUNTS, epsilon=1, rng=1):
     return bf.Laplace(policy, epsilon=epsilon).release(counts, rng=rng)
 
 
+def with_strays():
+    """Return a release of two levels and a cell for whatever else was written."""
+    sexes = bf.Domain.from_levels(["F", "M"], name="sex").with_extra_cells(outside=True)
+    return bf.Laplace(bf.policies.Full(sexes), epsilon=1).release([5, 6, 1], rng=1)
+
+
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.describe())
 def test_a_design_is_kept_in_the_file_and_said(design):
     drawn = released().sampled(design)
@@ -302,6 +308,10 @@ def test_certificates_of_each_answer_serve_and_those_of_a_fraction_do_not():
         (
             lambda: released().sampled(bf.sampling.Stratified("age", {"x": 1})),
             "cells of another kind",
+        ),
+        (
+            lambda: with_strays().sampled(bf.sampling.Stratified("sex", {"F": 1})),
+            r"sex has a cell for \(outside\).*Spell sex alike",
         ),
         (
             lambda: released().sampled(bf.sampling.Stratified("sex", {"F": 1})),
