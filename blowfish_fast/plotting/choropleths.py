@@ -14,7 +14,7 @@ from blowfish_fast.data.places.districts import Districts
 from blowfish_fast.data.places.polygon_files import WGS84, Polygon
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import Release
-from blowfish_fast.release.places.colour_classes import (
+from blowfish_fast.release.places.map_classes import (
     CLASSES,
     class_breaks,
     colour_classes,

@@ -7,7 +7,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import InputError
-from blowfish_fast.release.places.colour_classes import CLASSES
+from blowfish_fast.release.places.map_classes import CLASSES
 
 matplotlib = pytest.importorskip("matplotlib")
 

@@ -40,8 +40,8 @@ from blowfish_fast.release.query_grid import AnswerSource
 from blowfish_fast.workloads import Identity, Workload
 from blowfish_fast.workloads.districts import level_workload
 
-from .colour_classes import class_breaks, colour_classes
 from .level_answers import cell_ids
+from .map_classes import class_breaks, colour_classes
 from .reference_systems import ALWAYS_LISTED, PLANE, written_system
 
 WIDE = 1.0

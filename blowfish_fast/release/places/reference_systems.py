@@ -110,12 +110,12 @@ def _well_known_text(system: str) -> str | None:
         import pyproj
 
         try:
-            known = pyproj.CRS.from_user_input(system)
+            described = pyproj.CRS.from_user_input(system)
         except pyproj.exceptions.CRSError:
             return None
         try:
             # The older form is what the standard asks for.
-            return str(known.to_wkt("WKT1_GDAL"))
+            return str(described.to_wkt("WKT1_GDAL"))
         except pyproj.exceptions.CRSError:
-            return str(known.to_wkt())
+            return str(described.to_wkt())
     return system if system.upper().startswith(BEGINNINGS) else None

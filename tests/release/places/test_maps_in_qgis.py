@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.release.places.colour_classes import CLASSES
+from blowfish_fast.release.places.map_classes import CLASSES
 
 pytestmark = pytest.mark.long
 

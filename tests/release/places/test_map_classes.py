@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.release.places.colour_classes import (
+from blowfish_fast.release.places.map_classes import (
     CLASSES,
     class_breaks,
     colour_classes,
