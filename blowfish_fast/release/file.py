@@ -136,8 +136,12 @@ class Release(metaclass=AbstractHinting):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
         hint = near_miss(name, dir(type(self)))
         raise NoEstimateError(
-            self.lacks, received=f"release.{name}{hint}", way_out=self.instead
+            self.lacks, received=f"release.{name}{hint}", way_out=self._instead_of(name)
         )
+
+    def _instead_of(self, name: str) -> str:
+        """Return what to ask in place of what this kind of release has not."""
+        return self.instead
 
     def __getitem__(self, name: Any) -> Any:
         """Say how a release is asked: it holds cells, and no columns."""

@@ -590,7 +590,14 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         asked = as_confidence(confidence)
         if simultaneous:
             asked = 1.0 - (1.0 - asked) / max(len(self), 1)
+        if method is not None:
+            of = self._scope(of)
         return self._claim.intervals(asked, of, method)
+
+    def _scope(self, of: Scope | None) -> Scope | None:
+        """Return what an interval holds: numbers of people hold for the population."""
+        people = of is None and self.measure.startswith("population_")
+        return "population" if people else of
 
     def p_values(
         self, against: float | str | Fraction, *, method: Method | None = None
@@ -720,10 +727,9 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         of: Scope | None,
         method: Method | None = None,
     ) -> tuple[float, float]:
+        of = self._scope(of)
         if method is not None:
             refuse_method(of, method)
-        if of is None and self.measure.startswith("population_"):
-            of = "population"
         if isinstance(of, str) and of == "population":
             both = self.intervals(confidence, of=of, method=method)[place]
             return float(both[0]), float(both[1])

@@ -616,6 +616,13 @@ class HistogramRelease(Tabular, Release):
             None if certificate is None or certificate.kind == "shape" else certificate
         )
 
+    def _instead_of(self, name: str) -> str:
+        from .olap import Selection
+
+        if not hasattr(Selection, name):
+            return super()._instead_of(name)
+        return f"Ask it of some records, release.where(...).{name}; where() is all"
+
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Selection:

@@ -113,6 +113,15 @@ def test_what_a_kind_lacks_is_answered_by_what_it_has():
         assert not hasattr(release, "_cells_of_nobody")
 
 
+def test_what_selections_are_asked_is_named_with_the_selection():
+    release = KINDS[bf.HistogramRelease]()
+    way_out = r"release\.where\(\.\.\.\)\.in_population; where\(\) is all"
+    with pytest.raises(NoEstimateError, match=way_out):
+        _ = release.in_population
+    with pytest.raises(NoEstimateError, match="See the attributes of its class"):
+        _ = release.estimat
+
+
 def test_a_file_of_nothing_is_refused():
     for content in (b"", b"PK and no more", b"{}"):
         with pytest.raises(ReleaseFileError):

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError
 
 from .polygon_files import Polygon
 
@@ -133,6 +134,117 @@ def parts_of_cells(
         np.concatenate([np.zeros(0), *parts]),
         np.array(beyond),
     )
+
+
+FULL_TURN = 360.0
+"""Degrees of longitude after which a place is the same again."""
+
+
+def parts_around_globe(
+    shapes: Sequence[list[Polygon]], longitudes: FloatArray, latitudes: FloatArray
+) -> DistrictParts:
+    """Return which part of each cell lies in each district, on both sides of 180.
+
+    A place at 181 degrees is that at -179 degrees. A district that crosses the date
+    line is drawn on one side of it, and its cells may lie on both:
+
+        grid    -180 |####. . . . . . . . . . ..##| 180
+        drawn                                   ##|####
+        and       ##|####                                  again, 360 degrees before
+
+    Parameters
+    ----------
+    shapes : sequence of lists of polygons
+        The polygons of each district, in degrees.
+    longitudes : ndarray of float64, shape (columns + 1,)
+        Rising edges of the cells from west to east.
+    latitudes : ndarray of float64, shape (rows + 1,)
+        Rising edges of the cells from south to north.
+
+    Returns
+    -------
+    DistrictParts
+        The parts, by area in the plane of degrees. A cell that is filled only by what
+        was drawn on both sides together counts as touched: its part is below 1.
+
+    Raises
+    ------
+    InputError
+        If a district covers a place twice, once on each side.
+
+    Examples
+    --------
+    From 170 to 190 degrees, over the first and the last cell of a grid.
+
+    >>> ring = np.array([(170.0, 0.0), (190.0, 0.0), (190.0, 9.0), (170.0, 9.0)])
+    >>> ring = np.concatenate([ring, ring[:1]])
+    >>> parts = parts_around_globe(
+    ...     [[[ring]]], np.arange(-180.0, 181.0, 10.0), np.array([0.0, 9.0])
+    ... )
+    >>> parts.column.tolist(), parts.part.tolist()
+    ([0, 35], [1.0, 1.0])
+    """
+    drawn = parts_of_cells(shapes, longitudes, latitudes)
+    extents = [
+        (
+            min(ring[:, 0].min() for ring in rings),
+            max(ring[:, 0].max() for ring in rings),
+        )
+        for rings in (
+            [ring for polygon in shape for ring in polygon] for shape in shapes
+        )
+    ]
+    west, east = np.array(extents).T
+    first, last = longitudes[0], longitudes[-1]
+    least = int(np.floor((first - east.max()) / FULL_TURN)) + 1
+    most = int(np.ceil((last - west.min()) / FULL_TURN)) - 1
+    listed = [drawn]
+    sticks_out = drawn.sticks_out.copy()
+    for turns in range(least, most + 1):
+        by = FULL_TURN * turns
+        reached = np.flatnonzero((west + by < last) & (east + by > first))
+        if turns == 0 or not reached.size:
+            continue
+        turned = [
+            [[ring + np.array([by, 0.0]) for ring in polygon] for polygon in shapes[at]]
+            for at in reached.tolist()
+        ]
+        again = parts_of_cells(turned, longitudes, latitudes)
+        sticks_out[reached] |= again.sticks_out
+        listed.append(again._replace(district=reached[again.district]))
+    if len(listed) == 1:
+        return drawn
+    return _added(listed, sticks_out, (longitudes.size - 1, latitudes.size - 1))
+
+
+def _added(
+    listed: list[DistrictParts], sticks_out: BoolArray, shape: tuple[int, int]
+) -> DistrictParts:
+    """Return parts of the same cells and districts as one, in order of both."""
+    district, column, row, part = (
+        np.concatenate([getattr(parts, name) for parts in listed])
+        for name in ("district", "column", "row", "part")
+    )
+    cells = np.ravel_multi_index(
+        (district, column, row), (sticks_out.size, shape[0], shape[1])
+    )
+    places, inverse, times = np.unique(cells, return_inverse=True, return_counts=True)
+    total: FloatArray = np.zeros(places.size)
+    np.add.at(total, inverse, part)
+    if (total > 1.0 + NOTHING).any():
+        number = int(district[np.argmax((total > 1.0 + NOTHING)[inverse])])
+        raise InputError(
+            "a district covers every place once; longitudes 360 degrees apart are one "
+            "place",
+            received=f"the district at place {number}, which covers cells twice",
+            way_out="Draw its parts on one side of the date line, or on both without "
+            "an overlap",
+        )
+    # Whether two parts of one cell overlap is not known here: it counts as touched.
+    several = times > 1
+    total[several] = np.minimum(total[several], 1.0 - NOTHING)
+    at = np.unravel_index(places, (sticks_out.size, shape[0], shape[1]))
+    return DistrictParts(at[0], at[1], at[2], total, sticks_out)
 
 
 def _joined(listed: list[IntArray]) -> IntArray:

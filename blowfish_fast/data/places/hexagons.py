@@ -29,6 +29,10 @@ MOST_HEXAGONS = 2**22
 """Cells that are listed; a finer resolution of a large area would fill the memory."""
 
 
+POLE = 90.0
+"""Degrees of latitude; no corner of a hexagon of H3 is there."""
+
+
 class Hexagons(Districts):
     """Hexagons of H3 that touch a public area; they know the hexagon of every point.
 
@@ -112,10 +116,8 @@ class Hexagons(Districts):
 
     def _outline(self, id: str) -> FloatArray:
         corners = np.array(self._h3.cell_to_boundary(id), dtype=np.float64)[:, ::-1]
-        if np.ptp(corners[:, 0]) > 180.0:
-            # Across the date line: drawn on its eastern side.
-            corners[:, 0] += np.where(corners[:, 0] < 0.0, 360.0, 0.0)
-        return np.concatenate([corners, corners[:1]])
+        ring = np.concatenate([corners, corners[:1]])
+        return _without_jumps(ring) if np.ptp(corners[:, 0]) > 180.0 else ring
 
     @property
     def drawn_shapes(self) -> tuple[list[Polygon], ...]:
@@ -123,6 +125,20 @@ class Hexagons(Districts):
         return tuple(
             [[ring]] for ring in _side_by_side([ring for ((ring,),) in self.shapes])
         )
+
+    def around_poles(self) -> list[str]:
+        """Return the ids of hexagons around a pole, whose outlines are strips.
+
+        Returns
+        -------
+        list of str
+            None of them, one or two.
+        """
+        return [
+            id
+            for id, ((ring,),) in zip(self.ids, self.shapes, strict=True)
+            if np.abs(ring[:, 1]).max() == POLE
+        ]
 
     def locate(self, x: Any, y: Any) -> IntArray:
         """Return the place of the hexagon of each point, as H3 says.
@@ -194,6 +210,33 @@ class Hexagons(Districts):
 
     def __repr__(self) -> str:
         return f"Hexagons({len(self.ids):,} of resolution {self.resolution})"
+
+
+def _without_jumps(ring: FloatArray) -> FloatArray:
+    r"""Return an outline whose sides go the short way around the globe.
+
+    Across the date line it is drawn on the eastern side. One around a pole becomes a
+    strip from -180 to 180 degrees, between its corners and the pole:
+
+        +90  +-----------------------+
+             |                       |
+             +\__/\__/\__/\__/\__/\__+    the corners, from west to east
+           -180                     180
+    """
+    steps = np.diff(ring[:, 0])
+    jumps = np.concatenate([[0.0], np.cumsum(-360.0 * np.rint(steps / 360.0))])
+    if jumps[-1] == 0.0:
+        lon = ring[:, 0] + jumps
+        return np.column_stack(
+            [lon + (360.0 if lon.min() < -180.0 else 0.0), ring[:, 1]]
+        )
+    corners = ring[:-1][np.argsort(ring[:-1, 0])]
+    west, east = corners[-1] - [360.0, 0.0], corners[0] + [360.0, 0.0]
+    lon, lat = np.concatenate([[west], corners, [east]]).T
+    ends = np.interp([-180.0, 180.0], lon, lat)
+    pole = np.copysign(POLE, lat.mean())
+    first, last = (-180.0, ends[0]), (180.0, ends[1])
+    return np.array([first, *corners, last, (180.0, pole), (-180.0, pole), first])
 
 
 def _side_by_side(rings: list[FloatArray]) -> list[FloatArray]:

@@ -10,6 +10,9 @@ district touches, each at half of the miss (Lemma DI3).
     . / # # \ .     # inside: counted by the lower end
     . | # # | .     # and / | \ _ touched: counted by the upper end
     . \ _ _ / .
+
+On a grid of lon and lat, places 360 degrees apart are one: cells on both sides of the
+date line count for a district that crosses it, on whichever side it was drawn.
 """
 
 from __future__ import annotations
@@ -21,8 +24,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.axes import OUTSIDE
-from blowfish_fast.data.places.cell_parts import parts_of_cells
+from blowfish_fast.data.places.cell_parts import parts_around_globe, parts_of_cells
 from blowfish_fast.data.places.districts import Districts
+from blowfish_fast.data.places.hexagons import Hexagons
 from blowfish_fast.data.places.polygon_files import WGS84
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.grants import Scope, counted_records
@@ -134,7 +138,9 @@ def cut_cells(release: AnswerSource, districts: Districts) -> Cut:
     Raises
     ------
     InputError
-        If the release is of no grid, in another system, or elsewhere.
+        If the release is of no grid, in another system, or elsewhere; if a district
+        covers a place twice, once on each side of the date line, or is a hexagon
+        around a pole.
     """
     domain = release.domain
     axes = grid_axes(domain)
@@ -146,9 +152,21 @@ def cut_cells(release: AnswerSource, districts: Districts) -> Cut:
             f"{districts.system}",
             way_out="Transform the polygons",
         )
+    around = districts.around_poles() if isinstance(districts, Hexagons) else []
+    if around:
+        # Straight lines in degrees are far from its sides: cells that lie inside of
+        # the outline need not lie in the hexagon.
+        raise InputError(
+            "a hexagon around a pole has no outline in degrees of lon and lat",
+            received=f"{around[0]!r}",
+            way_out="Leave it out, or release counts of hexagons themselves: "
+            "Domain.from_polygons(hexagons)",
+        )
     across, up = (domain.attributes[axis] for axis in axes[:2])
     x, y = (np.asarray(axis.cuts, dtype=np.float64) for axis in (across, up))
-    parts = parts_of_cells(districts.shapes, x, y)
+    # Longitudes 360 degrees apart are one place: the date line parts no district.
+    find = parts_around_globe if axes.system == WGS84 else parts_of_cells
+    parts = find(districts.shapes, x, y)
     if not parts.part.size:
         raise InputError(
             "districts lie on the grid",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data.places.cell_parts import parts_of_cells
+from blowfish_fast.data.places.cell_parts import parts_around_globe, parts_of_cells
 from blowfish_fast.errors import InputError
 
 GRID = bf.Domain.from_box((4, 6), lat=(0, 4), lon=(0, 6))
@@ -163,3 +166,116 @@ def test_parts_of_cells_are_areas():
             expected = shape.intersection(cell).area / cell.area
             assert share == pytest.approx(expected, abs=1e-9)
         assert parts.sticks_out.tolist() == [not shapely.box(0, 0, 5, 5).covers(shape)]
+
+
+def around(low, high, seed, number=600):
+    """Return points in a band around the date line, longitudes from -180 to 180."""
+    rng = np.random.default_rng(seed)
+    lon = rng.uniform(low, high, number)
+    return {
+        "lon": np.where(lon >= 180, lon - 360, lon),
+        "lat": rng.uniform(-20, 0, number),
+    }
+
+
+GLOBE = bf.Domain.from_box((8, 72), lat=(-40, 40), lon=(-180, 180))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        box(170, -20, 190, 0),
+        box(-190, -20, -170, 0),
+        {
+            "type": "MultiPolygon",
+            "coordinates": [
+                box(170, -20, 180, 0)["coordinates"],
+                box(-180, -20, -170, 0)["coordinates"],
+            ],
+        },
+    ],
+)
+@pytest.mark.parametrize("west", [-180, 0])
+def test_cells_on_both_sides_of_the_date_line_count(shape, west):
+    grid = bf.Domain.from_box((8, 72), lat=(-40, 40), lon=(west, west + 360))
+    points = around(160, 200, 5)
+    points["lon"] = np.where(points["lon"] < west, points["lon"] + 360, points["lon"])
+    data = bf.Histogram.from_records(grid, points)
+    truth = int(np.sum(np.abs((points["lon"] % 360) - 180) < 10))
+    districts = bf.Districts.from_shapes([shape], ["strait"])
+    answers = released(grid, data, epsilon=200).of(districts)
+    assert answers["strait"] == pytest.approx(truth, abs=2)
+    low, high = answers.intervals()[0]
+    assert low <= truth <= high < low + 10
+
+
+def test_intervals_hold_where_a_district_cuts_cells_across_the_date_line():
+    points = around(170, 190, 6)
+    data = bf.Histogram.from_records(GLOBE, points)
+    truth = int(np.sum(np.abs((points["lon"] % 360) - 180) < 7))
+    districts = bf.Districts.from_shapes([box(173, -20, 187, 0)], ["strait"])
+    release = released(GLOBE, data, epsilon=200)
+    low, high = release.of(districts).intervals()[0]
+    assert low <= truth <= high
+    # From the cells inside, 175 to 185 degrees, to all of them.
+    assert (low, high) == pytest.approx((300, 600), abs=50)
+
+
+def test_a_cell_across_the_date_line_is_not_inside_by_two_parts_that_may_overlap():
+    x, y = np.arange(2.5, 360.0, 5.0), np.array([0.0, 9.0])
+
+    def ring(west, east):
+        corners = [(west, 0), (east, 0), (east, 9), (west, 9), (west, 0)]
+        return np.array(corners, dtype=float)
+
+    parts = parts_around_globe([[[ring(175, 180)], [ring(-180, -175)]]], x, y)
+    assert parts.column.tolist() == [34, 35, 36]
+    assert parts.part == pytest.approx([0.5, 1, 0.5])
+    assert parts.part[1] < 1.0
+    # Half of the cell, drawn on both sides: no more than touched.
+    twice = parts_around_globe([[[ring(180, 182.5)], [ring(-180, -177.5)]]], x, y)
+    assert twice.part.max() < 1.0
+    with pytest.raises(InputError, match="covers every place once"):
+        parts_around_globe([[[ring(175, 180)], [ring(-185, -178)]]], x, y)
+
+
+def test_a_hexagon_across_the_date_line_is_answered_whole():
+    h3 = pytest.importorskip("h3")
+    grid = bf.Domain.from_box((90, 180), lat=(-90, 90), lon=(-180, 180))
+    id = h3.latlng_to_cell(-17.0, 179.99, 2)
+    hexagons = bf.Hexagons([int(id, 16)], 2)
+    fine = np.meshgrid(np.arange(-179.95, 180, 0.1), np.arange(-21.95, -12, 0.1))
+    lon, lat = (axis.ravel() for axis in fine)
+    data = bf.Histogram.from_records(grid, {"lon": lon, "lat": lat})
+    inside = lon[hexagons.locate(lon, lat) == 0]
+    assert (inside > 0).any()
+    assert (inside < 0).any()
+    answers = released(grid, data, epsilon=200).of(hexagons)
+    assert answers[id] == pytest.approx(inside.size, rel=0.03)
+    low, high = answers.intervals()[0]
+    assert low <= inside.size <= high
+
+
+def test_a_hexagon_around_a_pole_is_refused_by_name(monkeypatch):
+    corners = [(88.0, lon) for lon in (-150, -90, -30, 30, 90, 150)]
+    stub = types.ModuleType("h3")
+    stub.cell_to_boundary = lambda id: corners
+    monkeypatch.setitem(sys.modules, "h3", stub)
+    hexagons = bf.Hexagons([171], 3)
+    # A strip from the corners to the pole, wherever they begin.
+    (outline,) = hexagons.outlines(0)
+    assert (outline.min(axis=0).tolist(), outline.max(axis=0).tolist()) == (
+        [-180.0, 88.0],
+        [180.0, 90.0],
+    )
+    with pytest.raises(InputError, match="around a pole") as refusal:
+        released(GLOBE, np.ones(GLOBE.shape, dtype=int)).of(hexagons)
+    assert "'ab'" in str(refusal.value)
+
+
+def test_a_wide_hexagon_that_crosses_no_date_line_stays_where_it_is(monkeypatch):
+    stub = types.ModuleType("h3")
+    stub.cell_to_boundary = lambda id: [(88.0, -100), (86.0, 0), (88.0, 100), (89.0, 0)]
+    monkeypatch.setitem(sys.modules, "h3", stub)
+    (outline,) = bf.Hexagons([171], 3).outlines(0)
+    assert outline[:, 0].tolist() == [-100.0, 0.0, 100.0, 0.0, -100.0]

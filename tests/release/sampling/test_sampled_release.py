@@ -453,3 +453,18 @@ def test_strategies_that_public_values_chose_are_laid_out_before_the_data():
         bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=1
     ).release(np.full(64, 9), rng=1)
     assert "laid_out" not in divided.details
+
+
+def test_numbers_of_people_take_a_method_without_saying_population_again():
+    domain = bf.Domain.from_levels(["yes", "no"], name="said")
+    release = bf.Laplace(bf.policies.Full(domain), epsilon=1).release([60, 40], rng=1)
+    drawn = release.sampled(bf.sampling.Simple(population=1000))
+    people = drawn.where(said="yes").in_population().count()
+    for method in ("exact", "normal"):
+        asked = people.interval(of="population", method=method)
+        assert people.interval(method=method) == asked
+    groups = drawn.group_by("said").in_population().count()
+    asked = groups.intervals(of="population", method="exact")
+    np.testing.assert_array_equal(groups.intervals(method="exact"), asked)
+    with pytest.raises(InputError, match='a method is chosen for of="population"'):
+        drawn.where(said="yes").count().interval(method="exact")
