@@ -29,7 +29,6 @@ from blowfish_fast._support.validation import (
     as_whole,
     check_progress,
     malformed_as,
-    naming_right_words,
     quoted,
 )
 from blowfish_fast.data.frames import Table
@@ -167,7 +166,6 @@ class Ledger(HasBudget):
     (2.0, 'the study was prolonged')
     """
 
-    @naming_right_words
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -301,7 +299,6 @@ class Ledger(HasBudget):
     def _price(self, mechanism: Mechanism) -> Fraction:
         return price_in(mechanism, self.currency)
 
-    @naming_right_words
     def release(
         self,
         mechanism: Mechanism,
