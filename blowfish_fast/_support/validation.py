@@ -596,6 +596,33 @@ class malformed_as:
             raise self.error(f"{self.rule}; {words}") from problem
 
 
+def naming_right_words(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that answers a wrong keyword with the nearest right one.
+
+    Parameters
+    ----------
+    function : callable
+        What is called with keywords that people guess.
+
+    Returns
+    -------
+    callable
+        The same function; a `TypeError` about a keyword that it has not got names the
+        one that was probably meant.
+    """
+
+    @wraps(function)
+    def guarded(*arguments: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*arguments, **named)
+        except TypeError as problem:
+            if not named or not _never_began(problem, guarded):
+                raise
+            raise TypeError(f"{problem}{_meant(problem, function, named)}") from None
+
+    return guarded
+
+
 def _never_began(problem: TypeError, caller: Callable[..., Any]) -> bool:
     """Return whether a call failed because its arguments did not fit the signature."""
     # The last frame is then the caller's own: none of the function was entered. What a
@@ -625,6 +652,8 @@ def _meant(
     ours = OUR_WORDS.get(wrong[0])
     if ours in declared:
         return f" (did you mean {ours!r}?)"
+    if "epsilon" in declared and wrong[0] in ("seed", "random_state", "rng"):
+        return " (noise is drawn later: state rng=... to release)"
     hint = nearest(wrong[0], declared)
     if hint or "name" not in declared or "name" in named:
         return hint
@@ -640,6 +669,7 @@ OUR_WORDS = {
     "seed": "rng",
     "random_state": "rng",
     "eps": "epsilon",
+    "budget": "epsilon",
     "alpha": "confidence",
     "level": "confidence",
 }

@@ -12,7 +12,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Literal
 
-from blowfish_fast._support.validation import as_choice, as_positive, as_whole
+from blowfish_fast._support.validation import (
+    as_choice,
+    as_positive,
+    as_whole,
+    naming_right_words,
+)
 from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.measure.budgets import Budget, HasBudget, as_delta, epsilon_of
 from blowfish_fast.measure.sensitivity.policy import check_question, sensitivity
@@ -157,6 +162,7 @@ class Translation(HasBudget):
         )
 
 
+@naming_right_words
 def translate(
     policy: Policy,
     workload: Workload,

@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from blowfish_fast._support.optional import require
+from blowfish_fast._support.validation import naming_right_words
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import (
@@ -243,6 +244,7 @@ class Comparison(Ranking[Prediction]):
         return ("mechanism", "mean squared error", "x best"), lines
 
 
+@naming_right_words
 def compare(
     policy: Policy,
     workload: Workload | None = None,

@@ -17,7 +17,12 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_choice, as_number, as_whole
+from blowfish_fast._support.validation import (
+    as_choice,
+    as_number,
+    as_whole,
+    naming_right_words,
+)
 from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.selectors.partitions import Descent
@@ -134,6 +139,7 @@ class Recommendation(Ranking[Advice]):
         return ("mechanism", "error", "how known"), lines
 
 
+@naming_right_words
 def recommend(
     policy: Policy,
     workload: Workload | None = None,

@@ -403,6 +403,13 @@ class Domain(Attributes):
         sizes = _sizes(shape)
         self._set(tuple(map(Axis, sizes, _labels(names, len(sizes)))))
 
+    def __getitem__(self, key: Any) -> Any:
+        """Say how cells and attributes are asked for: a domain is no list of them."""
+        raise TypeError(
+            f"a domain is asked, not indexed; received domain[{quoted(key)}]. Write "
+            "domain.attributes for its attributes, domain.size for the number of cells"
+        )
+
     @classmethod
     def _of(cls, attributes: Iterable[Axis]) -> Self:
         listed = tuple(attributes)

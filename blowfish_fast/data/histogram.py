@@ -288,6 +288,14 @@ class Histogram(PrivateCounts):
         bound = None if plain else Bound.stated(at_most, count, person)
         self._fill(domain=domain, counts=own, bound=bound)
 
+    def __getitem__(self, key: Any) -> Any:
+        """Say where counts go: they are private, and a histogram is no list of them."""
+        raise TypeError(
+            f"a histogram is released, not indexed; received histogram[{quoted(key)}]. "
+            "Write mechanism.release(histogram); its true counts, which are private, "
+            "are histogram.counts"
+        )
+
     def __repr__(self) -> str:
         bound = "" if self.bound is None else f", {self.bound.words()}"
         return f"Histogram({self.domain!r}{bound}, counts hidden)"

@@ -16,13 +16,23 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
-from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.errors import BlowfishError, InputError, SizeError
 
 NUMBERS = "biuf"
 """Kinds of numpy dtypes that hold real numbers."""
 
-FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+FAILURES = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
 """What a text, None or a ragged list in the place of an array provokes."""
+
+TEXTS = frozenset({"kind", "mode"})
+"""Arguments of kernels that are words, not numbers."""
 
 Ratio = int | IntArray
 
@@ -41,10 +51,13 @@ def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that raises `InputError` for what it cannot read.
 
     Arrays of objects, texts, dates and complex numbers are refused beforehand: a cast
-    would read some of them silently. Wrong names and numbers of arguments stay a
-    TypeError.
+    would read some of them silently. So are texts where a number belongs, which
+    `float` would read, and masked values, which a cast would take for counts. An answer
+    that memory cannot hold raises `SizeError`. Wrong names and numbers of arguments
+    stay a TypeError.
     """
     signature = inspect.signature(kernel)
+    takes_texts = not TEXTS.isdisjoint(signature.parameters)
 
     @functools.wraps(kernel)
     def guarded(*given: Any, **named: Any) -> Any:
@@ -54,12 +67,23 @@ def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
                 if isinstance(argument, np.ndarray):
                     if argument.dtype.kind not in NUMBERS:
                         _refuse(argument.dtype)
+                    if type(argument) is not np.ndarray:
+                        _check_mask(argument)
                 elif type(argument) is list or type(argument) is tuple:
                     _check_list(argument)
+                elif isinstance(argument, str | bytes):
+                    _check_text(argument, takes_texts)
             return kernel(*given, **named)
         except BlowfishError:
             raise
-        except FAILURES as problem:
+        except MemoryError as problem:
+            raise SizeError(
+                f"memory does not hold what {kernel.__name__} would return, or needs "
+                "on the way; give it smaller sizes"
+            ) from problem
+        except Exception as problem:
+            if not isinstance(problem, FAILURES) and not _of_the_compiler(problem):
+                raise
             try:
                 signature.bind(*given, **named)
             except TypeError as misfit:
@@ -67,7 +91,7 @@ def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
                 raise TypeError(f"{kernel.__name__}{signature}: {misfit}") from None
             raise InputError(
                 f"{kernel.__name__} takes numbers and arrays of real numbers as its "
-                f"docstring says; received something else ({problem})"
+                f"docstring says; received something else ({_first_line(problem)})"
             ) from problem
 
     return guarded
@@ -77,6 +101,40 @@ def _refuse(dtype: Any) -> NoReturn:
     raise InputError(
         f"kernels take arrays of real numbers; received an array of {dtype}"
     )
+
+
+def _check_text(text: str | bytes, takes_texts: bool) -> None:
+    """Refuse a text but for a word, where the kernel takes one: "all_ranges"."""
+    if takes_texts and isinstance(text, str) and text.isidentifier():
+        return
+    raise InputError(
+        "kernels take numbers and arrays of real numbers, and texts only where "
+        "their docstring names some",
+        received=repr(text[:20]),
+    )
+
+
+def _check_mask(array: AnyArray) -> None:
+    """Refuse masked values; a masked array that masks nothing is as any other."""
+    if np.ma.is_masked(array):
+        raise InputError(
+            "kernels know no masks: what is masked would be taken for a number",
+            received="an array with masked values",
+            way_out="Fill them first, by array.filled(...)",
+        )
+
+
+def _of_the_compiler(problem: Exception) -> bool:
+    """Return whether Numba refused the type of an argument."""
+    # Asked by name: Numba is not imported for it, nor where the compiler is off.
+    return type(problem).__module__.startswith("numba.")
+
+
+def _first_line(problem: Exception) -> str:
+    """Return what went wrong; the compiler's own pages of text say only that."""
+    if _of_the_compiler(problem):
+        return "a number of a kind that kernels do not read"
+    return str(problem)
 
 
 def _check_list(values: list[Any] | tuple[Any, ...]) -> None:
@@ -139,7 +197,20 @@ def whole_numbers(values: Any) -> IntArray:
                 received=f"{array[~held].ravel()[0]} among them",
                 way_out="Round them yourself, or scale them to whole units",
             )
+    if array.dtype == np.uint64 and array.size and array.max() >= 2**63:
+        raise InputError(
+            "whole numbers of 64 bits with a sign are taken here; a cast would make "
+            "larger ones negative",
+            received=f"{array.max()} among them",
+        )
     return np.asarray(array, dtype=np.int64)
+
+
+def refuse_nan(values: FloatArray, name: str) -> None:
+    """Refuse numbers among which some are none: comparisons would pass them over."""
+    # A minimum is NaN where one value is, in a third of the time of a mask.
+    if values.size and np.isnan(values.min()):
+        raise InputError(f"{name} are numbers; received nan among them")
 
 
 def rises(edges: AnyArray, last: int, step: int = 0) -> bool:
@@ -166,6 +237,17 @@ def draw_target(
     numerators: Ratio, denominators: Ratio, size: int | None, out: IntArray | None
 ) -> IntArray:
     """Return the array that the draws go to: `out`, or a new one of the right size."""
+    # Draws lie in one row: a shape would repeat them, and two equal noises tell the
+    # difference of the counts below them.
+    if size is not None:
+        with_index = getattr(type(size), "__index__", None)
+        if with_index is None or isinstance(size, bool) or operator.index(size) < 0:
+            raise InputError(
+                "a size is a whole number of draws, which lie in one row",
+                received=repr(size)[:40],
+                way_out="Write size=6 and reshape what comes back",
+            )
+        size = operator.index(size)
     if out is None:
         own = max(np.size(numerators), np.size(denominators))
         return np.empty(own if size is None else size, dtype=np.int64)

@@ -21,6 +21,7 @@ from blowfish_fast._support.validation import (
     as_counts,
     as_share,
     check_progress,
+    naming_right_words,
     quoted,
 )
 from blowfish_fast.data.domain import Domain, is_wide
@@ -255,6 +256,13 @@ class Mechanism(HasBudget, ABC):
     example_case: ClassVar[Example]
     budget: Budget
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            own = naming_right_words(cls.__init__)
+            cls.__init__ = own  # type: ignore[method-assign]
+
+    @naming_right_words
     def __init__(
         self,
         policy: Policy,
@@ -401,6 +409,7 @@ class Mechanism(HasBudget, ABC):
         return drawn + self._kept_bytes()
 
     @final
+    @naming_right_words
     def release(
         self,
         data: Any,
@@ -514,7 +523,28 @@ class Mechanism(HasBudget, ABC):
         further choice, or with branches, asks for these here.
         """
         with suppress(DataDependentError):
-            self._run(private)
+            self._checked(self._run(private))
+
+    def _checked(self, outcome: Outcome) -> Outcome:
+        """Refuse what an outside recipe hands back if no release can be made of it.
+
+        Asked without counts, so it is said before anything is charged. It is the
+        recipe's fault, and no deliberate error of the package: `blamed_on` names it.
+        """
+        own_release = type(self)._published is Mechanism._published
+        if not own_release or is_wide(self.domain) or not self._outside_parts():
+            return outcome
+        if not isinstance(outcome, Outcome):
+            raise TypeError(
+                f"_run hands back an Outcome; it handed back {quoted(outcome)}"
+            )
+        cells, estimate = self.domain.size, np.asarray(outcome.estimate)
+        if estimate.dtype.kind not in "iuf" or estimate.size != cells:
+            raise ValueError(
+                f"the estimate of an Outcome has a number for each of {cells} cells; "
+                f"it has shape {estimate.shape} and dtype {estimate.dtype}"
+            )
+        return outcome
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
         """Pack what the recipe handed back, in whole persons where these count once."""
@@ -593,7 +623,9 @@ class Mechanism(HasBudget, ABC):
     @cached_property
     def _dry_run(self) -> Outcome:
         with blamed_on(self._outside_parts):
-            return self._run(self._handle(None, Account(self.budget), None))
+            return self._checked(
+                self._run(self._handle(None, Account(self.budget), None))
+            )
 
     @cached_property
     def _forecast(self) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import inspect
 import pickle
 import re
 
@@ -253,3 +254,60 @@ def test_a_column_that_is_named_by_a_keyword_is_told_how():
         bf.Domain.from_levels(sex=["f", "m"])
     with pytest.raises(TypeError, match=r"for each, and join them by Domain\.product"):
         bf.Domain.from_edges(age=[0, 1], pay=[0, 1])
+
+
+WORDS = {
+    "epsilons": ("Laplace", "did you mean 'epsilon'"),
+    "eps": ("Dawa", "did you mean 'epsilon'"),
+    "budget": ("Laplace", "did you mean 'epsilon'"),
+    "seed": ("Laplace", r"state rng=... to release"),
+    "rng": ("Hierarchy", r"state rng=... to release"),
+    "trial": ("recommend", "did you mean 'trials'"),
+    "mechanism": ("compare", "did you mean 'mechanisms'"),
+}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_wrong_keyword_is_answered_with_the_right_one(word):
+    policy = bf.policies.AddRemove(bf.Domain(4))
+    name, meant = WORDS[word]
+    asked = bf.workloads.Identity(policy.domain)
+    with pytest.raises(TypeError, match=meant) as told:
+        getattr(bf, name)(policy, asked, **{word: 1})
+    assert word in str(told.value)
+
+
+def test_a_seed_is_called_rng_where_noise_is_drawn():
+    policy = bf.policies.AddRemove(bf.Domain(4))
+    laplace = bf.Laplace(policy, epsilon=1)
+    for word in ("seed", "random_state"):
+        with pytest.raises(TypeError, match="did you mean 'rng'"):
+            laplace.release([1, 2, 3, 4], **{word: 1})
+
+
+def test_a_type_error_of_a_recipe_or_of_a_caller_stays_what_it_is():
+    class Fails(bf.Laplace):
+        def __init__(self, policy, **budget):
+            super().__init__(policy, **budget)
+            len(self.no_such_thing or 3)
+
+        no_such_thing = None
+
+    policy = bf.policies.AddRemove(bf.Domain(4))
+    with pytest.raises(TypeError, match=r"has no len\(\)$"):
+        Fails(policy, epsilon=1)
+    assert "epsilon" in inspect.signature(bf.Laplace).parameters
+
+
+def test_domains_and_histograms_say_how_they_are_asked():
+    domain = bf.Domain(4)
+    counts = bf.Histogram(domain, [71, 72, 73, 74])
+    with pytest.raises(TypeError, match=r"domain\[0\]. Write domain.attributes"):
+        domain[0]
+    with pytest.raises(TypeError, match=r"histogram\[3\]. Write mechanism") as told:
+        counts[3]
+    assert "74" not in str(told.value)
+    with pytest.raises(TypeError):
+        list(counts)
+    assert bool(domain)
+    assert np.asarray(counts).shape == ()

@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 
 from blowfish_fast import kernels
-from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.errors import BlowfishError, InputError, SizeError
+from blowfish_fast.kernels._arguments import refuse_odd_arguments
 
-from .public_calls import calls, plain_signatures, signatures
+from .public_calls import calls, plain_signatures, signatures, words
 
 pytestmark = pytest.mark.kernel
 
@@ -249,6 +250,107 @@ def test_what_is_no_array_at_all_is_refused_as_bad_input(name):
                 getattr(kernels, name)(*given, **call.options)
     with pytest.raises(TypeError, match=re.escape(f"{name}(")):
         getattr(kernels, name)(*call.arguments, **call.options, no_such_word=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_masked_values_are_refused(name):
+    for place, one in enumerate(CALLS[name].arguments):
+        if _is_array(one):
+            given = list(copy.deepcopy(CALLS[name].arguments))
+            given[place] = np.ma.array(one, mask=True)
+            with pytest.raises(InputError, match="masked"):
+                _run(name, given)
+
+
+NOT_NUMBERS = {
+    "hilbert_order": [("34",), (b"34",)],
+    "isotonic_fit": [([3.0, 1.0, 2.0], None, {"low": "3"})],
+    "median_boxes": [
+        ([[1, 2]], {"level": "3", "slack": 0, "count": 9, "mode": "or", "depth": 1})
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NOT_NUMBERS)
+def test_texts_that_look_like_numbers_are_no_numbers(name):
+    for case in NOT_NUMBERS[name]:
+        options = case[-1] if isinstance(case[-1], dict) else {}
+        with pytest.raises(InputError, match="texts only where"):
+            getattr(kernels, name)(*case[: len(case) - bool(options)], **options)
+
+
+TREE = kernels.regular_tree(3, 2)
+LARGE = np.full(6, 2**62)
+
+REFUSED = {
+    "a fraction among rates": lambda: kernels.heaviest_path([0.5] * 6, TREE),
+    "a negative rate": lambda: kernels.heaviest_pair([-1, 0, 0, 0, 0, 0], TREE),
+    "rates whose sum turns negative": lambda: kernels.heaviest_path(LARGE, TREE),
+    "counts whose sum turns negative": lambda: kernels.tree_totals(LARGE[:3], TREE),
+    "counts of uint64": lambda: kernels.tree_totals(
+        np.array([2**63, 1, 1], dtype=np.uint64), TREE
+    ),
+    "a fraction among totals": lambda: kernels.window_mates(
+        [0.5, 1, 2], window=2, grid=0, price=5
+    ),
+    "a fraction among weights": lambda: kernels.choose(words, 0, [[0.5, 1]], 8),
+    "a fraction among rows": lambda: kernels.haar_worst_move([0.5, 1.0]),
+    "nan in a fit": lambda: kernels.isotonic_fit([1.0, np.nan, 3.0]),
+    "nan in a fit with totals": lambda: kernels.non_negative_with_totals(
+        [1.0, np.nan], [0, 0], [3.0]
+    ),
+    "nan in a corner": lambda: kernels.boxes_to_pieces(
+        [[0.0, np.nan]], [[2.0, 2.0]], [[[0, 0], [2, 2]]]
+    ),
+    "a walk longer than memory": lambda: kernels.hilbert_order((2**40, 2**40)),
+    "a walk longer than a number": lambda: kernels.hilbert_order((2**62, 4)),
+    "a cube longer than memory": lambda: kernels.hilbert_order((2**21,) * 3),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_be_cut_or_overflow_is_refused(case):
+    with pytest.raises(InputError):
+        REFUSED[case]()
+
+
+@pytest.mark.parametrize("name", ["laplace", "geometric", "gaussian"])
+@pytest.mark.parametrize("size", [(2, 3), [4], -1, True, 2.0, "4", np.array([1, 2])])
+def test_draws_lie_in_one_row_of_a_whole_size(name, size):
+    # A shape once repeated one draw along an axis, and wrote behind the array.
+    with pytest.raises(InputError):
+        getattr(kernels, name)(words, 0, 5, 2, size=size)
+    assert kernels.laplace(words, 0, 5, 2, size=np.int8(3)).shape == (3,)
+
+
+def test_large_rates_that_still_fit_are_priced_exactly():
+    rates = np.array([2**60, 2**60, 1, 2**61, 2, 2**60])
+    assert kernels.heaviest_path(rates, TREE) == 2**60 + 2**61 + 2**60
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ">i8", ">f8", np.uint8, bool])
+def test_sums_along_a_tree_read_every_kind_of_number(dtype):
+    parents = [1, -1, 1, 2]
+    values = np.array([1, 0, 1, 1], dtype=dtype)
+    totals = kernels.subtree_totals(values, parents, [1, 0, 2, 3])
+    assert totals.tolist() == [1, 3, 2, 1]
+    assert kernels.subtract_children(totals, parents).tolist() == [1, 0, 1, 1]
+
+
+def test_what_memory_or_the_compiler_refuses_is_an_error_of_the_package():
+    class TypingError(Exception):
+        __module__ = "numba.core.errors"
+
+    def kernel(problem):
+        raise problem
+
+    guarded = refuse_odd_arguments(kernel)
+    with pytest.raises(SizeError, match="memory does not hold"):
+        guarded(MemoryError("Allocation failed"))
+    with pytest.raises(InputError, match="of a kind that kernels do not read"):
+        guarded(TypingError("a page of text"))
+    with pytest.raises(KeyboardInterrupt):
+        guarded(KeyboardInterrupt())
 
 
 def _is_array(value):

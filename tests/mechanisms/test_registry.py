@@ -24,7 +24,9 @@ from blowfish_fast.apps.cli.main import application, run_command
 from blowfish_fast.audit import plan
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.mechanisms import registry
+from blowfish_fast.mechanisms.base import Outcome
 from blowfish_fast.mechanisms.baselines.bucketed import Ahp
 from examples.outside_mechanism.equal_widths import EqualWidths
 
@@ -303,6 +305,32 @@ class FailsOnData(EqualWidths):
     def _run(self, private):
         outcome = super()._run(private)
         raise KeyError(f"estimates {outcome.estimate.sum()}")
+
+
+class HandsBackTooFew(EqualWidths):
+    name = "hands_back_too_few"
+    handed_back = "three cells"
+
+    def _run(self, private):
+        noisy = private.measure(Cells.under(private.policy), budget=private.remaining)
+        given = {"three cells": np.zeros(3), "texts": np.full(self.domain.size, "a")}
+        if self.handed_back in given:
+            return Outcome(given[self.handed_back], [noisy])
+        return 7
+
+
+@pytest.mark.parametrize("handed_back", ["three cells", "texts", "a number"])
+def test_an_outcome_that_makes_no_release_is_refused_before_the_charge(handed_back):
+    own = HandsBackTooFew(POLICY, CELLS, epsilon=1)
+    own.handed_back = handed_back
+    ledger = bf.Ledger(epsilon=2, policy=POLICY)
+    for asked in (
+        lambda: own.release(COUNTS),
+        lambda: ledger.release(own, COUNTS, vouched=True),
+    ):
+        with pytest.raises(errors.PlugInError, match="HandsBackTooFew, defined"):
+            asked()
+    assert ledger.spent == 0
 
 
 class FailsAtOnce(EqualWidths):

@@ -700,7 +700,8 @@ def _load_csv(content: bytes, path: Path, name: str) -> None:
                 load_csv(connection, upload, name)
             os.replace(draft, path)
         except (duckdb.Error, InputError) as problem:
-            why = getattr(problem, "rule", "it is no table").replace(str(upload), "it")
+            why = getattr(problem, "rule", "it is no table")
+            why = why.replace(f"{upload} its", "its").replace(str(upload), "it")
             raise InputError(
                 f"the file could not be read as CSV with a header line: {why}"
             ) from None

@@ -21,7 +21,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input
+from blowfish_fast.kernels._arguments import as_input, refuse_nan, whole_numbers
 from blowfish_fast.kernels._jit import kernel
 
 
@@ -110,6 +110,7 @@ def isotonic_fit(
             "a fit needs one row of values and a mark for each; got shapes "
             f"{values.shape} and {fixed.shape}"
         )
+    refuse_nan(values, "values")
     rising = np.concatenate([[low], values[fixed], [high]])
     if not (rising[:-1] <= rising[1:]).all():
         raise InputError(
@@ -177,7 +178,7 @@ def non_negative_with_totals(
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     totals = np.ascontiguousarray(totals, dtype=np.float64)
-    parts = np.ascontiguousarray(parts, dtype=np.int64)
+    parts = np.ascontiguousarray(whole_numbers(parts))
     if values.ndim != 1 or parts.shape != values.shape or totals.ndim != 1:
         raise InputError(
             "each value needs its part and each part its total; received shapes "
@@ -190,6 +191,7 @@ def non_negative_with_totals(
         )
     if not (totals >= 0).all():
         raise InputError("values that are not negative have no negative total")
+    refuse_nan(values, "values")
     order = np.argsort(-values, kind="stable")
     if totals.size > 1:
         order = order[np.argsort(parts[order], kind="stable")]

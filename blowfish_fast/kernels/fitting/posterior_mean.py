@@ -21,6 +21,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
 
 STEPS = 60
@@ -288,7 +289,7 @@ def shrink_towards_zero(
     """
     noisy = np.ascontiguousarray(noisy, dtype=np.float64)
     widths = np.ascontiguousarray(widths, dtype=np.float64)
-    sizes = np.ascontiguousarray(sizes, dtype=np.int64)
+    sizes = np.ascontiguousarray(whole_numbers(sizes))
     if noisy.ndim != 1 or not noisy.shape == widths.shape == sizes.shape:
         raise InputError(
             "noisy, widths and sizes hold one number per bucket: got shapes "

@@ -13,12 +13,13 @@ and no others. A root has the parent -1.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
 
 from .graph_distance import (
@@ -153,7 +154,7 @@ def subtree_totals(values: Values, parents: IntArray, order: IntArray) -> Values
     >>> subtree_totals(np.array([1, 2, 3, 4]), parents, top_down_order(parents))
     array([ 1, 10,  7,  4])
     """
-    values = np.asarray(values)
+    values = _summable(values)
     parents, order = _whole(parents, order)
     _check(values, parents, order)
     totals = values.copy()
@@ -193,7 +194,7 @@ def subtract_children(totals: Values, parents: IntArray) -> Values:
     >>> subtract_children(np.array([1, 10, 7, 4]), np.array([1, -1, 1, 2]))
     array([1, 2, 3, 4])
     """
-    totals = np.asarray(totals)
+    totals = _summable(totals)
     (parents,) = _whole(parents)
     _check(totals, parents, parents)
     values = totals.copy()
@@ -375,9 +376,15 @@ def path_crossings(
     return subtree_totals(ends[:-1].copy(), parents, order)
 
 
+def _summable(values: Any) -> Any:
+    """Read values to add up: whole numbers as int64, any others as doubles."""
+    array = np.asarray(values)
+    return array.astype(np.float64) if array.dtype.kind == "f" else whole_numbers(array)
+
+
 def _whole(*arrays: AnyArray) -> list[IntArray]:
     """Read arrays or lists of node numbers."""
-    return [np.ascontiguousarray(array, dtype=np.int64) for array in arrays]
+    return [np.ascontiguousarray(whole_numbers(array)) for array in arrays]
 
 
 def _check(values: IntArray | FloatArray, parents: IntArray, order: IntArray) -> None:

@@ -34,7 +34,7 @@ import numpy as np
 from blowfish_fast._support.machine import buffers_needed, run_blocks
 from blowfish_fast._support.typing import AnyArray, ByteArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import Words, rises
+from blowfish_fast.kernels._arguments import Words, rises, whole_numbers
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.discrete_laplace import (
     geometric,
@@ -382,7 +382,7 @@ def partition_cost(x: AnyArray, boundaries: IntArray) -> float:
     4.0
     """
     x = np.asarray(x)
-    boundaries = np.asarray(boundaries, dtype=np.int64)
+    boundaries = whole_numbers(boundaries)
     if x.ndim != 1 or x.size == 0 or not rises(boundaries, x.size, 1):
         raise InputError(
             f"boundaries must increase from 0 to the {x.size} cells: got "

@@ -34,7 +34,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import rises
+from blowfish_fast.kernels._arguments import rises, whole_numbers
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.space.summed_area import summed_area_table
 
@@ -320,7 +320,7 @@ def median_cuts(slabs: AnyArray, edges: AnyArray) -> IntArray:
     array([1, 0])
     """
     counts = np.ascontiguousarray(slabs, dtype=np.float64)
-    begins = np.ascontiguousarray(edges, dtype=np.int64)
+    begins = np.ascontiguousarray(whole_numbers(edges))
     if not rises(begins, counts.size, 1):
         raise InputError(
             f"edges rise from 0 to the number of slabs, here {counts.size}; received "

@@ -266,7 +266,7 @@ def choose(
     >>> choose(middle, 0, np.array([[0, 0, 0], [0, 512, 0], [ABSENT, 0, 0]]), 8)
     array([1, 1, 2])
     """
-    weights = np.ascontiguousarray(log_weights, dtype=np.int64)
+    weights = np.ascontiguousarray(whole_numbers(log_weights))
     if weights.ndim != 2 or weights.shape[1] == 0:
         raise InputError(
             f"log-weights need rows and candidates, but have shape {weights.shape}"

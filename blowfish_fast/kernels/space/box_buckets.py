@@ -20,7 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input, check_corners, rises
+from blowfish_fast.kernels._arguments import as_input, check_corners, refuse_nan, rises
 from blowfish_fast.kernels._jit import kernel
 
 
@@ -388,6 +388,8 @@ def boxes_to_pieces(
             f"shape {boxes.shape}"
         )
     check_corners(lows, highs, boxes.shape[2])
+    refuse_nan(lows, "low corners")
+    refuse_nan(highs, "high corners")
     bounds, levels = _bounds(boxes)
     pointers = np.zeros(len(lows) + 1, dtype=np.int64)
     room = 64 * (len(lows) + 1)

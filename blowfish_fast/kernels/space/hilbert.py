@@ -18,17 +18,21 @@ opposite corner instead: blocks of even length, then the same for what is left.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.kernels._jit import helper, kernel
 
 # A part has at most two thirds of the cells of its block, so 2^62 cells nest at most
 # 106 deep, with at most two parts waiting at each depth.
 _DEEPEST_STACK = 256
+
+MOST_CELLS = 2**40
+"""Cells of a grid that a walk is made for; an index takes 8 bytes, together 8 TiB."""
 
 NO_STEP = 15
 """Stands for the ends of a walk in `step_directions`."""
@@ -223,6 +227,11 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
         )
     if 0 in sides:
         return np.empty(0, dtype=np.int64)
+    if math.prod(sides) > MOST_CELLS:
+        raise SizeError(
+            f"a walk through a grid holds each of its cells, at most {MOST_CELLS}",
+            received=f"a grid of shape {tuple(sides)}",
+        )
     wide = [side for side in sides if side > 1]
     if len(wide) < 2:
         return np.arange(wide[0] if wide else 1, dtype=np.int64)

@@ -189,7 +189,7 @@ def haar_worst_move(rates: IntArray, power: int = 1) -> int:
     >>> haar_worst_move(np.array([1, 10, 100, 1000]))
     2000
     """
-    flat = np.ascontiguousarray(rates, dtype=np.int64)
+    flat = np.ascontiguousarray(whole_numbers(rates))
     if flat.ndim != 1 or flat.size == 0:
         raise InputError(f"rates of one axis are a list; received shape {flat.shape}")
     if power not in (1, 2):

@@ -26,6 +26,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
@@ -245,7 +246,7 @@ def tree_total_variance(
             "other queries and sum their spreads"
         )
     leaves = tree.leaves
-    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    edges = np.ascontiguousarray(whole_numbers(edges))
     if edges.shape != (leaves + 1,) or edges[0] != 0 or np.diff(edges).min() < 1:
         raise InputError(
             f"edges holds {leaves + 1} rising whole numbers from 0 on for {leaves} "

@@ -25,6 +25,9 @@ from blowfish_fast.kernels._jit import kernel
 
 from .shape import Tree
 
+ROUGH_BITS = 31
+"""Low bits left out where sums might not fit; fewer than 2^31 nodes then add up."""
+
 # Two ends (nodes; below 0: the empty set) and the distance between them.
 Diameter = tuple[int, int, int]
 
@@ -48,6 +51,27 @@ def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[IntArray, IntAr
     return heaviest, pairs
 
 
+def _payable(rates: IntArray, tree: Tree) -> IntArray:
+    """Read rates; refuse negative ones, and those whose sums would not fit 64 bits.
+
+    A sum that leaves 64 bits turns negative, and a price with it.
+    """
+    given: IntArray = as_input(rates, np.int64)
+    if given.size and given.min() < 0:
+        raise InputError(f"rates are not negative; received {given.min()} among them")
+    if given.size and int(given.max()) >= 2**62 // given.size:
+        # Rarely asked: the same sums of the leading bits, rounded up.
+        leading = as_input((given >> ROUGH_BITS) + 1, np.int64)
+        heaviest, pairs = _worst_ways(leading, tree.first_child)
+        if max(int(heaviest[-1]), int(pairs[-1])) >= 2 ** (63 - ROUGH_BITS):
+            raise InputError(
+                "rates are so large that the sum along a path does not fit 64 bits",
+                received=f"{given.max()} among them",
+                way_out="Count them in coarser units",
+            )
+    return given
+
+
 def heaviest_path(rates: IntArray, tree: Tree) -> int:
     """Return what the worst record pays when it comes or goes, in O(nodes).
 
@@ -69,7 +93,7 @@ def heaviest_path(rates: IntArray, tree: Tree) -> int:
     >>> heaviest_path(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     11
     """
-    given = as_input(tree.integers(rates, "rates"), np.int64)
+    given = _payable(tree.integers(rates, "rates"), tree)
     return int(_worst_ways(given, tree.first_child)[0][-1])
 
 
@@ -96,7 +120,7 @@ def heaviest_pair(rates: IntArray, tree: Tree) -> int:
     >>> heaviest_pair(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     9
     """
-    given = as_input(tree.integers(rates, "rates"), np.int64)
+    given = _payable(tree.integers(rates, "rates"), tree)
     return int(_worst_ways(given, tree.first_child)[1][-1])
 
 

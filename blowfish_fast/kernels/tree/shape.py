@@ -203,7 +203,7 @@ class Tree:
         InputError
             If there is not one number per node.
         """
-        array = np.ascontiguousarray(values, dtype=np.int64)
+        array = np.ascontiguousarray(whole_numbers(values))
         self._check(array, name)
         return self.by_node(array)
 
@@ -380,6 +380,14 @@ def tree_totals(leaf_counts: IntArray, tree: Tree) -> IntArray:
             f"this tree has {tree.leaves} leaves; got counts of shape "
             f"{leaf_counts.shape}"
         )
+    largest = max(-int(leaf_counts.min()), int(leaf_counts.max())) if tree.leaves else 0
+    if largest * tree.leaves >= 2**63:
+        sizes = abs(leaf_counts.astype(np.float64))
+        if sizes.sum() >= 2.0**63:
+            raise InputError(
+                "totals of these counts do not fit 64 bits, and would turn negative",
+                received=f"counts up to {largest}",
+            )
     totals = np.empty(tree.nodes, dtype=np.int64)
     totals[tree.leaf_nodes] = leaf_counts
     _add_upward(totals, tree.first_child)
@@ -541,7 +549,7 @@ def tree_of_parents(parents: IntArray) -> Tree:
     >>> tree.leaves, tree.by_row(tree.starts), tree.by_row(tree.ends)
     (3, array([0, 1, 2, 0, 0]), array([1, 2, 3, 2, 3]))
     """
-    parents = np.ascontiguousarray(parents, dtype=np.int64)
+    parents = np.ascontiguousarray(whole_numbers(parents))
     if parents.ndim != 1 or parents.size == 0:
         raise InputError(
             f"parents holds one node per node, at least one; got {parents.shape}"
@@ -611,7 +619,7 @@ def leaf_first_numbers(parents: IntArray) -> IntArray:
     >>> renumber_nodes(parents, numbers)
     array([ 3,  3,  4,  4, -1])
     """
-    parents = np.ascontiguousarray(parents, dtype=np.int64)
+    parents = np.ascontiguousarray(whole_numbers(parents))
     order = top_down_order(parents)
     if np.count_nonzero(parents < 0) != 1:
         raise InputError(

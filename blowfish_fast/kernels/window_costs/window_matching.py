@@ -22,7 +22,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import ByteArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
-from blowfish_fast.kernels._arguments import Words
+from blowfish_fast.kernels._arguments import Words, whole_numbers
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.discrete_laplace import geometric
 
@@ -216,7 +216,7 @@ def window_mates(
     >>> window_mates(np.array([3, 9, 4, 8]), window=2, grid=0, price=5)
     array([2, 3, 0, 1])
     """
-    totals = np.ascontiguousarray(totals, dtype=np.int64)
+    totals = np.ascontiguousarray(whole_numbers(totals))
     if totals.ndim != 1 or not 1 <= window <= WIDEST:
         raise InputError(
             f"pairs are looked for among one axis of cells, at most 1 to {WIDEST} "

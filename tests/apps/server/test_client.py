@@ -312,7 +312,7 @@ def test_a_file_of_the_curator_beside_the_data_is_kept(tmp_path):
         beside = tmp_path / "data" / "cities.csv"
         beside.write_text("mine")
         workspace.add_csv("cities", b"city\nOslo\nRome\n")
-        with pytest.raises(InputError, match="could not be read as CSV"):
+        with pytest.raises(InputError, match="header line: its first line must name"):
             workspace.add_csv("nothing", b"")
         assert beside.read_text() == "mine"
         held = sorted(one.name for one in beside.parent.iterdir())
