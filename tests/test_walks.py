@@ -120,7 +120,7 @@ WALKS: dict[str, tuple[Callable[[], object], int]] = {
     "Threshold to sensitivity of Ranges": (threshold_to_sensitivity, 12),
     "Product to sensitivity of Rectangles": (product_to_sensitivity, 13),
     "release.intervals, Ordered": (intervals_of_a_release(), 13),
-    "a CSV file to a release, by the command line": (csv_to_release, 55),
+    "a CSV file to a release, by the command line": (csv_to_release, 56),
     "a question over HTTP": (question_over_http, 60),
 }
 

@@ -183,7 +183,7 @@ def test_what_is_made_finer_takes_no_place_among_the_sources(records, monkeypatc
         explorer.ask(asked(alpha))
     explorer.ask(asked(40, attribute="ward"))
     placed = explorer._past.readable(explorer.table, None)
-    kinds = [(entry.mechanism.name, place) for entry, place in placed]
+    kinds = [(entry.mechanism, place) for entry, place in placed]
     assert [name == "refiner" for name, _ in kinds] == [False, True, True, False]
     assert [place for _, place in kinds] == [1, 1, 1, 2]
     assert explorer._past.next_place(explorer.table, None) == 3
