@@ -27,14 +27,16 @@ PEOPLE = np.resize([0, 1, 15, 150, 600, 3_000, 900, 240], CELLS)
 """How many people of the population lie in each cell; nobody in some."""
 MANY = np.resize([1_500, 4_000, 2_500, 8_000], CELLS)
 """The same where the sampling is taken as normal."""
+FEW = np.resize([0, 1, 5, 15, 40, 100, 300, 1_000], CELLS)
+"""The same where the sampling is taken as normal though few records are drawn."""
 RATE, BETA = 0.1, 0.05
 LINE = bf.Domain.from_levels(range(CELLS), name="cell")
 IDENTITY = bf.workloads.Identity(LINE)
 
 
-def released(counts, policy, seed):
-    """Release counts of a sample with noise of the size of its own error."""
-    return bf.Laplace(policy, epsilon="0.5").release(counts, rng=seed)
+def released(counts, policy, seed, epsilon="0.5"):
+    """Release counts of a sample, by default with noise of the size of its own error."""
+    return bf.Laplace(policy, epsilon=epsilon).release(counts, rng=seed)
 
 
 def outside(bounds, truth):
@@ -74,9 +76,18 @@ def events(rng, people):
     return rng.poisson(people)
 
 
-def of_strata(rng, seed):
+def of_normal_counts(people, epsilon, rng, seed):
+    """Ask for the number of people of each cell, the sampling taken as normal."""
+    design = bf.sampling.Bernoulli(str(RATE))
+    policy = bf.policies.AddRemove(LINE)
+    release = released(by_chance(rng, people), policy, seed, epsilon).sampled(design)
+    asked = release.group_by("cell").in_population().count()
+    return outside(asked.intervals(of="population", method="normal"), people)
+
+
+def of_strata(people, epsilon, rng, seed):
     """Ask for numbers of people over two strata, drawn by unlike rates."""
-    sizes = np.stack([MANY, MANY[::-1]])
+    sizes = np.stack([people, np.roll(people, 1)])
     drawn = [
         rng.multivariate_hypergeometric(row, int(rate * row.sum()))
         for row, rate in zip(sizes, (0.05, 0.2), strict=True)
@@ -86,22 +97,22 @@ def of_strata(rng, seed):
     held = bf.policies.Blocks(domain, np.repeat([0, 1], CELLS))
     population = dict(zip(("north", "south"), sizes.sum(axis=1).tolist(), strict=True))
     design = bf.sampling.Stratified("region", population=population)
-    release = released(np.stack(drawn), held, seed).sampled(design)
-    people = release.group_by("cell").in_population().count()
-    return outside(people.intervals(of="population"), sizes.sum(axis=0))
+    release = released(np.stack(drawn), held, seed, epsilon).sampled(design)
+    asked = release.group_by("cell").in_population().count()
+    return outside(asked.intervals(of="population"), sizes.sum(axis=0))
 
 
-def of_weights(rng, seed):
+def of_weights(people, epsilon, rng, seed):
     """Ask for numbers of people over three classes of weights."""
     weights = np.array([16, 8, 4])
-    sizes = np.stack([MANY, MANY // 2, MANY // 4])
+    sizes = np.stack([people, people // 2, people // 4])
     drawn = rng.binomial(sizes, 1 / weights[:, None])
     classes = bf.Domain.from_levels(["heavy", "middle", "light"], name="weight")
     policy = bf.policies.Full(bf.Domain.product(classes, LINE))
     design = bf.sampling.Weighted("weight", values=weights.tolist())
-    release = released(drawn, policy, seed).sampled(design)
-    people = release.group_by("cell").in_population().count()
-    return outside(people.intervals(of="population"), sizes.sum(axis=0))
+    release = released(drawn, policy, seed, epsilon).sampled(design)
+    asked = release.group_by("cell").in_population().count()
+    return outside(asked.intervals(of="population"), sizes.sum(axis=0))
 
 
 def of_cut_weights(rng, seed):
@@ -150,6 +161,26 @@ def of_groups(measure, rng, seed):
     bounds = asked.quantile("value", measure).intervals(of="population")
     cell = (GROUPS * parts.cumsum(axis=1) < measure).sum(axis=1)
     return (bounds[:, 0] > cell) | (bounds[:, 1] < cell + 1)
+
+
+RARE, SMALL = 0.03, 50
+"""Part of a group that has a rare value, and records of a group."""
+
+
+def of_rare_values(measure, epsilon, rng, seed):
+    """Ask for means or variances of small groups with a rare value."""
+    rare = rng.binomial(SMALL, RARE, GROUPS)
+    values = bf.Domain.from_edges(range(3), name="value")
+    groups = bf.Domain.from_levels(range(GROUPS), name="group")
+    policy = bf.policies.AddRemove(bf.Domain.product(groups, values))
+    counts = np.stack([SMALL - rare, rare], axis=1)
+    release = released(counts, policy, seed, epsilon).sampled(bf.sampling.Simple())
+    asked, ends = release.group_by("group"), np.array([0.0, 1.0])
+    if measure == "mean":
+        answers, truth = asked.mean("value", ends), RARE
+    else:
+        answers, truth = asked.variance("value", ends), RARE * (1 - RARE)
+    return outside(answers.intervals(of="population"), np.full(GROUPS, truth))
 
 
 def groups_of_strata(rng, seed):
@@ -263,8 +294,26 @@ def settings():
         "private number of records": partial(
             of_shares, bf.policies.AddRemove(LINE), PEOPLE
         ),
-        "stratified": of_strata,
-        "weighted": of_weights,
+        "stratified": partial(of_strata, MANY, "0.5"),
+        "weighted": partial(of_weights, MANY, "0.5"),
+        # Hardly any noise and few records: a variance that is read off the sample is
+        # then often far too small, and the normal law far from the sampling's own.
+        **{
+            f"few people at epsilon {epsilon}, {name}": partial(ask, FEW, epsilon)
+            for epsilon in ("3", "12")
+            for name, ask in (
+                ("bernoulli taken as normal", of_normal_counts),
+                ("stratified", of_strata),
+                ("weighted", of_weights),
+            )
+        },
+        **{
+            f"{measure}s of small groups at epsilon {epsilon}": partial(
+                of_rare_values, measure, epsilon
+            )
+            for measure in ("mean", "variance")
+            for epsilon in ("3", "12")
+        },
         "weighted, trimmed": of_cut_weights,
         "means": partial(of_groups, "mean"),
         "medians": partial(of_groups, 0.5),
@@ -302,6 +351,13 @@ def asked_at_once(name):
     return 1 if name.startswith("raked") else CELLS
 
 
+def sizes_of_cells(name):
+    """Return how many people lie in each cell of a setting."""
+    if name.startswith("few people"):
+        return FEW
+    return MANY if name.startswith(("stratified", "weighted")) else PEOPLE
+
+
 def population_misses(draws, names=None):
     """Return the share of draws that each setting missed, and how many there were.
 
@@ -318,8 +374,7 @@ def population_misses(draws, names=None):
         marks = np.array([ask(rng, seed) for seed in rows])
         missed[name] = (float(marks.mean()), marks.size)
         if each == CELLS:
-            normal = name.startswith(("stratified", "weighted"))
-            sizes = MANY if normal else PEOPLE
+            sizes = sizes_of_cells(name)
             for place in range(len({*sizes.tolist()})):
                 alike = marks[:, sizes == sizes[place]]
                 label = f"{name}, cells of {sizes[place]:,}"

@@ -14,6 +14,7 @@ import blowfish_fast as bf
 from blowfish_fast.audit import LONG, Report
 from blowfish_fast.audit.choices import selector_names
 from blowfish_fast.audit.verdicts import Verdict
+from blowfish_fast.measure import total_error
 
 from . import bad_inputs, coverage, ledger_stress, measure, populations
 
@@ -95,6 +96,19 @@ def test_a_sample_that_is_taken_for_everybody_is_seen():
 
     with patch.object(bf.HistogramRelease, "intervals", scaled):
         entry = measure.measure_population(200, ["bernoulli"])
+    assert not entry["passed"]
+
+
+def test_a_variance_that_is_read_off_few_records_is_seen():
+    small = ["means of small groups at epsilon 12"]
+    assert measure.measure_population(600, small)["passed"]
+
+    def without_steps(spread, variance, miss, _):
+        # From the first record on, and without half a step added: Lemma PN18.
+        return total_error.small_noise_half_widths(spread, variance, miss)
+
+    with patch.object(total_error, "many_steps_half_widths", without_steps):
+        entry = measure.measure_population(600, small)
     assert not entry["passed"]
 
 
