@@ -35,7 +35,7 @@ IDENTITY = bf.workloads.Identity(LINE)
 
 
 def released(counts, policy, seed, epsilon="0.5"):
-    """Release counts of a sample; by default its noise is about as large as its error."""
+    """Release counts of a sample; by default noise is about as large as its error."""
     return bf.Laplace(policy, epsilon=epsilon).release(counts, rng=seed)
 
 
