@@ -154,7 +154,7 @@ def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
         part_entry    00   00   00   11     at which of its own corners it is entered
         part_axis      0    1    1    0     its exit axis
 
-    Both tables are those of C. Hamilton and A. Rau-Chaplin, Compact Hilbert indices,
+    The last two are those of C. Hamilton and A. Rau-Chaplin, Compact Hilbert indices,
     Information Processing Letters 105 (2008). Instead of recursion the loop keeps for
     each depth the next part, the entry, the exit axis and the lowest cell of its cube.
     """
