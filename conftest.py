@@ -6,6 +6,7 @@ Nothing is kept from one run to the next: what a test works out is worked out in
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,24 @@ import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ["BLOWFISH_CACHE_DIR"] = ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Collect without looking for garbage, and never look at what was collected again.
+
+    Twenty thousand tests, and the modules that hold them, live to the end of a run. The
+    garbage collector would walk through all of them time and again, which takes a third
+    of the CPU seconds of collecting, in each worker.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,10 @@ A name is public if no part of it begins with an underscore: neither a folder no
 file, a class, or the name itself. Names of `_support`, which every room uses, count as
 public here. From two parameters on, a public function lists its
 `Parameters` and `Returns`, also where it overrides another one; a class lists what its
-`__init__` takes. Nothing is exempt but commands and routes, see `FACES`.
+`__init__` takes. A class without an `__init__` that is made from its fields, as
+dataclasses and named tuples are, lists these fields, under `Attributes` or
+`Parameters`. Nothing is exempt but commands, their options and routes, see `FACES` and
+`OPTIONS`.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from numpydoc.docscrape import NumpyDocString
 from numpydoc.hooks.validate_docstrings import AstValidator
 from numpydoc.validate import validate
 
@@ -30,6 +34,10 @@ OpenAPI schema; `test_application.py` and `test_access.py` see to that.
 """
 COMMANDS = "blowfish_fast/apps/cli/commands"
 """Where every function ``run_NAME`` is a command, too."""
+OPTIONS = ("option", "_in")
+"""Functions that make a field an option of a command, which ``--help`` describes."""
+FIELD_BASES = ("NamedTuple", "TypedDict")
+"""Bases whose classes are made from their fields."""
 CHECKS = {
     "GL03": "no two blank lines",
     "GL06": "only the sections of numpydoc",
@@ -47,6 +55,7 @@ CHECKS = {
     "RT05": "which end with a period",
     "YD01": "what is yielded is described",
 }
+"""Rules of numpydoc's own; those of this file about fields are FD01 to FD03."""
 FROM_TWO_PARAMETERS_ON = ("PR01", "RT01", "YD01")
 
 
@@ -91,6 +100,49 @@ def file_faults(path: Path) -> Iterator[str]:
             if code in CHECKS and not (short and code in FROM_TWO_PARAMETERS_ON):
                 name = ".".join(outer.name for outer in (*ancestry[1:], node))
                 yield f"{inside}:{node.lineno}: {code} {name}: {text}"
+        if isinstance(node, ast.ClassDef) and _inherits_init(node):
+            name = ".".join(outer.name for outer in (*ancestry[1:], node))
+            for fault in field_faults(node):
+                yield f"{inside}:{node.lineno}: {fault[:4]} {name}{fault[4:]}"
+
+
+def field_faults(node: ast.ClassDef) -> Iterator[str]:
+    """Yield what is wrong with the list of a class's fields, from two fields on."""
+    taken = _fields(node)
+    text = NumpyDocString(ast.get_docstring(node) or "")
+    listed = {
+        name.lstrip("*"): " ".join(entry.desc).strip()
+        for section in ("Parameters", "Attributes")
+        for entry in text[section]
+        for name in entry.name.split(", ")
+    }
+    if len(taken) >= 2:
+        lacking = [name for name in taken if name not in listed]
+        if lacking:
+            yield f"FD01: fields {lacking} are not listed"
+    for name in taken:
+        if name in listed and not listed[name]:
+            yield f"FD02: field {name!r} has no description"
+        elif name in listed and not listed[name].endswith("."):
+            yield f"FD03: the description of {name!r} does not end with a period"
+
+
+def _fields(node: ast.ClassDef) -> list[str]:
+    """Return the public fields that a dataclass, named tuple or typed dict takes."""
+    words = [ast.unparse(part) for part in (*node.decorator_list, *node.bases)]
+    kinds = {word.split("(")[0].rpartition(".")[2] for word in words}
+    if not kinds & {"dataclass", *FIELD_BASES}:
+        return []
+    taken = []
+    for line in node.body:
+        if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
+            continue
+        value = ast.unparse(line.value) if line.value is not None else ""
+        is_option = value.split("(")[0] in OPTIONS
+        is_fixed = "ClassVar" in ast.unparse(line.annotation) or "init=False" in value
+        if not (is_option or is_fixed or line.target.id.startswith("_")):
+            taken.append(line.target.id)
+    return taken
 
 
 def _is_face(node: Any, path: Path) -> bool:

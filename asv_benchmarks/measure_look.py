@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast.apps.cli.files.look_page import write_look
-from blowfish_fast.apps.cli.files.look_source import columns_of, read_answers
+from blowfish_fast.apps.cli.files.survey_file import columns_of, read_answers
 from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.data.domain import KeyDomain
 from blowfish_fast.data.tables.answers import (

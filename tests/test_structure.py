@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import re
 import subprocess
@@ -32,9 +33,26 @@ NO_CODE = (
 LABELS = ("Guarantee", "Neighbours", "Sensitivity", "Error", "Complexity", "Source")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def trees_are_kept_and_not_searched_for_garbage():
+    """Millions of nodes live until the last test here; then all are let go."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    yield
+    _nodes.cache_clear()
+    _tree.cache_clear()
+    if was_enabled:
+        gc.enable()
+
+
 @cache
 def _tree(path):
     return ast.parse(path.read_text())
+
+
+@cache
+def _nodes(path):
+    return tuple(ast.walk(_tree(path)))
 
 
 def test_the_root_and_every_folder_can_be_taken_in_at_a_glance():
@@ -106,7 +124,7 @@ def test_no_class_name_is_used_twice():
     # An editor that is asked for a name offers one place.
     places = {}
     for path in SOURCES:
-        for node in ast.walk(_tree(path)):
+        for node in _nodes(path):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(path.stem)
     assert {name: at for name, at in places.items() if len(at) > 1} == {}
@@ -115,7 +133,7 @@ def test_no_class_name_is_used_twice():
 def test_no_function_takes_more_than_ten_parameters_by_place():
     wide = []
     for path in SOURCES:
-        for node in ast.walk(_tree(path)):
+        for node in _nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 # Words that a caller must write out can be as many as are needed.
                 taken = node.args.posonlyargs + node.args.args
@@ -272,7 +290,7 @@ def test_partitions_choices_and_conversions_have_a_proof():
 def test_proofs_name_what_exists():
     defined = {path.stem for path in SOURCES}
     for path in SOURCES:
-        for node in ast.walk(_tree(path)):
+        for node in _nodes(path):
             if isinstance(node, ast.ClassDef | ast.FunctionDef):
                 defined.add(node.name)
             elif isinstance(node, ast.AnnAssign | ast.Assign):
@@ -299,7 +317,7 @@ def test_proofs_name_what_exists():
 def _imported(path):
     """Yield what a module imports: inside functions and for annotations too."""
     package = ["blowfish_fast", *path.relative_to(PACKAGE).parts[:-1]]
-    for node in ast.walk(_tree(path)):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -352,11 +370,7 @@ READERS = {"counts", "_counts", "_filled_cells"}
 
 def test_recipes_never_name_the_counts():
     for path in (PACKAGE / "mechanisms").rglob("[a-z]*.py"):
-        named = {
-            node.attr
-            for node in ast.walk(_tree(path))
-            if isinstance(node, ast.Attribute)
-        }
+        named = {node.attr for node in _nodes(path) if isinstance(node, ast.Attribute)}
         doors = {"base": READERS}
         # Points of k-means are made into counts where `base` reads a histogram.
         doors["kmeans"] = {"_counts"}

@@ -1,4 +1,16 @@
-"""Composition: what several releases cost together (``docs/proofs/composition.md``)."""
+"""Composition: what several releases cost together (``docs/proofs/composition.md``).
+
+    one after the other      the sum of the costs
+    different people         the largest cost             parallel_by_ids
+    different regions of     the largest cost, if no      check_regions
+    the domain               edge joins two regions;
+                             otherwise, see below         parallel_by_regions
+
+Two regions, and a policy in which neighbouring values are joined:
+
+    ages      0-17   |   18-99          a record that moves from 17 to 18 leaves the
+    costs      1/2   |    1/3           first region and enters the second: 1/2 + 1/3
+"""
 
 from __future__ import annotations
 
@@ -17,6 +29,7 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import ABSENT, Constrained, Full, Policy
 
 MOST_WALKED = 2**24
+"""Edges of a policy up to which they are compared one by one."""
 
 Cost = Fraction | float
 """An exact cost, or infinity where nothing bounds it."""
@@ -25,16 +38,19 @@ Cost = Fraction | float
 class Currency(NamedTuple):
     """What a ledger counts: epsilon in billionths, or rho in trillionths.
 
+    A ledger holds whole units, so that its sums are exact.
+
     Attributes
     ----------
     name : str
-        Its name.
+        "epsilon" or "rho".
     short : str
-        Its name in short.
+        The same in messages: "eps" or "rho".
     units : int
-        How many units make one.
+        How many units make an epsilon, or a rho, of 1.
     power : int
-        1 for epsilon, 2 for rho.
+        1 for epsilon, 2 for rho: the price of a move over d edges is d to this power
+        times that of one edge.
     """
 
     name: str
@@ -90,16 +106,19 @@ def parallel_by_ids(
 ) -> Fraction:
     """Return what releases about disjoint sets of people cost together: the largest.
 
-    Lemma CO3. Count constraints that some edge changes tie parts to each other.
+    A record that changes belongs to one person, so it changes the data of one release
+    (Lemma CO3). Publicly known counts can break this: if one person's record moves,
+    another person's may have to move as well to keep the count. Such a policy is
+    refused.
 
     Parameters
     ----------
     costs : Sequence[Fraction]
-        What each costs.
+        The cost of each release, all in one currency.
     policy : Policy
         What is secret.
     scoped : bool, default False
-        States that each constraint counts people of one part only.
+        The caller's word that each known count is about people of one part only.
 
     Returns
     -------
@@ -129,17 +148,22 @@ def parallel_by_ids(
 
 
 def constraints_bind(policy: Policy) -> bool:
-    """Return whether a record that moves along some edge changes a known count."""
+    """Return whether a record that moves along some edge changes a known count.
+
+    `cell_kinds` groups cells that lie in the same known counts: a move within a kind
+    changes none of them, and a move between two kinds changes one.
+    """
     if not isinstance(policy, Constrained):
         return False
     if policy.constraints.domain != policy.domain:
         return True
     kinds = policy.constraints.cell_kinds
-    # Cells of different kinds lie in different queries, so a move between them counts.
     if policy.unconstrained.project(kinds.labels).has_moves:
         return True
-    held = np.diff(kinds.pointers)[kinds.labels] > 0
-    return bool(policy.bottom_cells()[held].any())
+    # Pointers delimit the known counts of each kind. A record that enters or leaves a
+    # cell of some known count changes it.
+    is_counted = np.diff(kinds.pointers)[kinds.labels] > 0
+    return bool(policy.bottom_cells()[is_counted].any())
 
 
 def parallel_by_regions(
@@ -151,24 +175,30 @@ def parallel_by_regions(
 ) -> Cost:
     """Return the exact price of releases about disjoint regions of the domain.
 
-    Lemma CO4.
+    One record changes, along one edge (Lemma CO4):
+
+        inside region i                  inside[i]
+        from region i to region j        presence[i] + presence[j]
+        from region i to "absent"        presence[i]
+
+    The price is the largest of these over all edges of the policy.
 
     Parameters
     ----------
     inside : Sequence[Cost]
-        The cost of each region when a record moves inside it.
+        For each region: its cost when a record moves inside it.
     presence : Sequence[Cost]
-        The cost when one enters or leaves it; infinite where the number of its records
-        is released exactly.
+        For each region: its cost when a record enters or leaves it; infinite where the
+        number of its records is released exactly.
     crossings : Iterable[tuple[int, int]]
-        Pairs of regions that edges join.
+        Pairs of regions that edges join, by number.
     bottom : Iterable[int], default ()
-        Regions with an edge to "absent".
+        Regions with an edge to "absent", by number.
 
     Returns
     -------
     Cost
-        The price.
+        The price; infinite if no price protects.
 
     Examples
     --------
@@ -188,12 +218,12 @@ class Region(NamedTuple):
 
     Attributes
     ----------
-    cells : object
-        The cells.
+    cells : array_like of int
+        The numbers of its cells in the whole domain.
     policy : Policy
-        The policy over them.
+        The policy of its release, over these cells in their order.
     budget : Budget
-        What is spent on them.
+        What its release spends.
     """
 
     cells: Any
@@ -317,7 +347,7 @@ def crossing_regions(policy: Policy, labels: IntArray) -> list[tuple[int, int]]:
 
 
 def protects_region(policy: Policy, whole: Policy, cells: IntArray) -> bool:
-    """Return whether a policy over a region has all edges of the whole.
+    """Return whether a policy over a region has all edges of the whole inside it.
 
     Parameters
     ----------
@@ -325,30 +355,35 @@ def protects_region(policy: Policy, whole: Policy, cells: IntArray) -> bool:
         The policy over the region's cells.
     whole : Policy
         The policy over the whole domain.
-    cells : ndarray of int64
-        The cells of the region.
+    cells : ndarray of int64, shape (cells of the region,)
+        The numbers of the region's cells in the whole domain.
 
     Returns
     -------
     bool
-        Whether it has.
+        False also where there are too many edges to compare them.
     """
     if policy.person_rule != whole.person_rule:
         return False
-    link: Policy | None = policy.unconstrained
-    while link is not None:
-        if link.domain.size == cells.size and _has_edges_inside(link, whole, cells):
+    # The policy may be one over bins, the quotient of a finer policy (its `parent`). If
+    # that one is over the cells of the region, its edges are compared.
+    ancestor: Policy | None = policy.unconstrained
+    while ancestor is not None:
+        fits = ancestor.domain.size == cells.size
+        if fits and _has_edges_inside(ancestor, whole, cells):
             return True
-        link = link.parent
+        ancestor = ancestor.parent
     return False
 
 
 def _has_edges_inside(policy: Policy, whole: Policy, cells: IntArray) -> bool:
-    hidden = whole.bottom_cells()[cells]
-    if not policy.bottom_cells()[hidden].all():
+    """Compare edges one by one: those to "absent", then those between two cells."""
+    has_absent_edge = whole.bottom_cells()[cells]
+    if not policy.bottom_cells()[has_absent_edge].all():
         return False
     if not whole.has_moves or isinstance(policy, Full):
         return True
+    # The number of each cell inside the region; ABSENT for cells outside.
     place = np.full(whole.domain.size, ABSENT, dtype=np.int64)
     place[cells] = np.arange(cells.size)
     try:
@@ -401,14 +436,16 @@ def _price(
     """Say what regions that edges cross would cost together."""
     presence = [presence_cost(region.policy, region.budget) for region in regions]
     power = regions[0].budget.power
-    # A move that no edge inside protects is one record leaving and one entering.
+    # Where the region's policy lacks an edge, a move is one record leaving and another
+    # entering: two steps, which cost 2 times as much in epsilon and 4 times in rho.
     inside: list[Cost] = [
         region.budget.amount if ok else 2**power * entering
         for region, ok, entering in zip(regions, protected, presence, strict=True)
     ]
-    hidden = np.unique(labels[whole.bottom_cells()]).tolist()
-    entering = [*presence, Fraction(0)]
-    price = parallel_by_regions(inside, entering, crossings, bottom=hidden)
+    with_absent = np.unique(labels[whole.bottom_cells()]).tolist()
+    # Of the rest of the domain nothing is released: entering and leaving it is free.
+    entering_each = [*presence, Fraction(0)]
+    price = parallel_by_regions(inside, entering_each, crossings, bottom=with_absent)
     if price == math.inf:
         return "more than any budget (some part gives the number of its records away)"
     return f"up to {currency_of(power).short} = {float(price):g}"

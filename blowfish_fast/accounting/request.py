@@ -144,12 +144,23 @@ class PendingDraw(NamedTuple):
 
 
 class DrawnAnswers(NamedTuple):
-    """What a charge has come to: answers and their files, or None for a failure."""
+    """What a charge has come to: answers and their files, or a failure.
+
+    Attributes
+    ----------
+    answers : list of Release, optional
+        One release for each part of the request; None if the draw failed.
+    files : list of bytes
+        What the ledger stores, one file for each part: the packed release, nothing for
+        a ledger in memory, or `FAILED_DRAW` if the draw failed.
+    shown : Exception, optional
+        What went wrong in a seeded draw, which protects nobody. The reason why a
+        secure draw failed may depend on the data, so it is dropped.
+    """
 
     answers: list[Release] | None
     files: list[bytes]
     shown: Exception | None = None
-    """What went wrong in a seeded draw, which protects nobody; else it is dropped."""
 
     def published(self) -> list[Release]:
         """Return the answers; the failure, in fixed words, where there are none."""

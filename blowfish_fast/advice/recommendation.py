@@ -99,6 +99,10 @@ class Advice(NamedTuple):
         geometric mean. Infinite where it is not known.
     by_shape : dict
         The error on each generated histogram; empty unless typical.
+    mechanism : Mechanism or None
+        The mechanism, ready to release; None if the policy does not admit it.
+    reason : str
+        Why it is on the list, or why it is refused, in words.
     """
 
     name: str

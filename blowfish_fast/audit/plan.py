@@ -30,6 +30,47 @@ MOST_AUDITS = 4000
 class AuditPlan(NamedTuple):
     """How thoroughly to walk.
 
+    "Per side" means: for each of the two neighbouring data sets that are compared.
+
+    Attributes
+    ----------
+    priced : tuple of Shape
+        Domains on which every edge is priced and invariants are checked.
+    sampled : tuple of Shape
+        Domains on which black boxes are sampled.
+    families : tuple of str, optional
+        Families of policies under which black boxes are sampled; None for all.
+    thorough : tuple of str
+        Families under which choices get the whole `batch`, others a tenth. Choices see
+        of a policy whether records come and go or move, and its connected parts.
+    seeds : int
+        Seeds of generated data, from 0 on; each mechanism is watched on the data of
+        every seed.
+    pairs : int
+        Random neighbours priced at every stop, against the noise declared.
+    steps : int
+        Neighbours that are tried in search of a worse pair.
+    batch : int
+        Choices per side, in batches.
+    noise : int
+        Measurements per side, in batches; four times as many where power needs them.
+    runs : int
+        Choices per side that are made one by one.
+    releases : int
+        Whole releases per side.
+    outside : int
+        Whole releases of each of six data sets of which all but the answer is seen.
+    trials : int
+        Planted excesses per mechanism.
+    excesses : int
+        Planted excesses per selector, each seen in a whole batch or not.
+    timing : int
+        Batches of the timing audit; 0 for none.
+    epsilons : tuple of Fraction
+        At which selectors choose.
+    confidence : float
+        Of all statements together.
+
     Examples
     --------
     >>> QUICK.batch < LONG.batch, QUICK._replace(batch=1000).batch
@@ -37,39 +78,22 @@ class AuditPlan(NamedTuple):
     """
 
     priced: tuple[Shape, ...] = (1, 2, 7, (3, 4))
-    """Domains on which every edge is priced and invariants are checked."""
     sampled: tuple[Shape, ...] = (4, (2, 2))
-    """Domains on which black boxes are sampled."""
     families: tuple[str, ...] | None = None
-    """Families that are sampled; None for all."""
     thorough: tuple[str, ...] = ("add_remove", "full")
-    """Families under which choices get the whole batch, others a tenth: choices see
-    of a policy whether records come and go or move, and its connected parts."""
     seeds: int = 3
     pairs: int = 200
-    """Random neighbours priced at every stop, against the noise declared."""
     steps: int = 50
-    """Neighbours that are tried in search of a worse pair."""
     batch: int = 10_000_000
-    """Choices per side, in batches."""
     noise: int = 400_000
-    """Measurements per side, in batches; four times as many where power needs them."""
     runs: int = 1_000
-    """Choices per side that are made one by one."""
     releases: int = 300
-    """Whole releases per side."""
     outside: int = 40
-    """Whole releases of each of six data sets of which all but the answer is seen."""
     trials: int = 10
-    """Planted excesses per mechanism."""
     excesses: int = 4
-    """Planted excesses per selector, each seen in a whole batch or not."""
     timing: int = 10_000
-    """Batches of the timing audit; 0 for none."""
     epsilons: tuple[Fraction, ...] = (Fraction(1), Fraction(1, 2), Fraction(2))
-    """At which selectors choose."""
     confidence: float = 0.999
-    """Of all statements together."""
 
     def samples(self, family: str) -> bool:
         """Return whether black boxes are sampled under a policy family."""

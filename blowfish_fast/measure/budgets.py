@@ -29,7 +29,18 @@ CHOICE_BITS = 40
 
 
 class BudgetTerms(TypedDict, total=False):
-    """How a budget is stated: `epsilon`, or `rho`, or `epsilon` with `delta`."""
+    """How a budget is stated: `epsilon`, or `rho`, or `epsilon` with `delta`.
+
+    Attributes
+    ----------
+    epsilon : number, str or Fraction
+        The budget of pure differential privacy.
+    rho : number, str or Fraction
+        The budget of zero-concentrated differential privacy.
+    delta : number, str or Fraction
+        With `epsilon`: the two together are turned into the largest rho that implies
+        them.
+    """
 
     epsilon: Any
     rho: Any

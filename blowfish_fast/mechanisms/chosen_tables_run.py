@@ -181,10 +181,22 @@ def refuse_prediction() -> NoReturn:
 
 
 class MergedAttribute(NamedTuple):
-    """What noisy single tables say of one attribute; public."""
+    """What noisy single tables say of one attribute; public.
+
+    Attributes
+    ----------
+    cells : ndarray of float64, shape (cells,)
+        Expected records in each single cell.
+    grouping : Grouping
+        Which single cells are followed as one merged cell.
+    levels : tuple of Grouping
+        Ever coarser groupings of the merged cells. Pairs of attributes are screened at
+        the finest level that has few enough cells.
+    ordered : bool
+        Whether the cells have an order. Only neighbours are merged then.
+    """
 
     cells: FloatArray
-    """Expected records in each single cell."""
     grouping: Grouping
     levels: tuple[Grouping, ...]
     ordered: bool

@@ -81,10 +81,12 @@ ON_GRIDS: tuple[Name, ...] = ("cells", "edges", "tree", "edge_lines")
 """Strategies that need no order of the cells."""
 
 SMALL_PART = 0.01
-"""Error of a query, as part of all records, up to which a grid needs no buckets."""
+"""On a grid, buckets are left out if without them the predicted error of a query is at
+most this part of the number of all records."""
 
 MOST_COEFFICIENTS = 2**24
-"""Of queries over scattered buckets, listed cell by cell, to predict an error."""
+"""Coefficients of queries, which scattered buckets need cell by cell, up to which they
+are listed to predict an error. Beyond this, noise is put on the buckets untried."""
 
 SHARES = {
     "dyadic_tree": Fraction(1, 4),
@@ -187,7 +189,9 @@ class Transformed(Mechanism):
         fit: Literal["best"] | None = "best",
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
-        # A by-product of whoever built the strategy, for a power; no part of a request.
+        # `compare` has built the strategy to predict its error, and leaves it here with
+        # the power of its budget, so that it is not built again. It follows from the
+        # other arguments, and so is no part of what identifies a request.
         self._compared: tuple[int, PreparedStrategy] | None = None
         self.strategy = _checked_strategy(strategy, policy)
         self.fit = as_choice(fit, "fit", ("best", None))
@@ -217,12 +221,13 @@ class Transformed(Mechanism):
     ) -> tuple[Partition | None, Fraction | None]:
         if isinstance(partition, str) and partition == "best":
             cells = self.workload.mean_cells()
-            # Of fewer cells no bucket is cut.
-            cut = self.domain.size > SHORTEST_LIMIT and asks_stretches(self.workload)
+            # In a domain of few cells the length of buckets is not limited.
+            is_limited = self.domain.size > SHORTEST_LIMIT
+            is_limited = is_limited and asks_stretches(self.workload)
             tree = DyadicTree(
                 query_cells=cells,
                 dimensions=self.domain.ndim,
-                longest=LONGEST if cut else None,
+                longest=LONGEST if is_limited else None,
             )
             partition = None if whole or self.smoothed else tree
         elif partition is not None and whole:
@@ -232,8 +237,10 @@ class Transformed(Mechanism):
         return read_partition(partition, share, SHARES)
 
     def _run(self, private: Handle) -> Outcome:
+        # On a grid that is weighed, the number of records decides whether there are
+        # buckets. It is public there, and still a fact about the data.
         chosen = self._whole_grid(private) if self.weighed else None
-        before = chosen is None and not self.weighed and not self._divides(private)
+        is_public_choice = not self.weighed and not self._divides(private)
         if chosen is None and not self._divides(private):
             chosen = self._over_cells(private)
         elif chosen is None:
@@ -246,8 +253,9 @@ class Transformed(Mechanism):
         }
         if not buckets.are_single_cells:
             details["labels"] = buckets.labels
-        if before:
-            # Public values alone decided: what is said of a population rests on it.
+        if is_public_choice:
+            # Nothing about the data decided what is measured. Intervals about a
+            # population, of which the records are a sample, rest on that.
             details["laid_out"] = BEFORE_DATA
         fits = self.fit is not None and not private.dry_run
         fit = partial(self._fitted, private, measured) if fits else None
@@ -286,6 +294,7 @@ class Transformed(Mechanism):
         return Chosen(handle, best.prepared)
 
     def _named(self, handle: Handle, form: Any) -> Measurable:
+        """Return the strategy that was asked for by name."""
         power = handle.remaining.power
         if self._compared is not None and self._compared[0] == power:
             return self._compared[1]
@@ -334,7 +343,11 @@ class Transformed(Mechanism):
         return can_select(priced, private.policy, self.domain.size, each)
 
     def _rehearse(self, private: Rehearsal) -> None:
-        """Price both ways of a grid: which is gone depends on the number of records."""
+        """Try both ways that a release on a grid may take; see `_whole_grid`.
+
+        Which of them it takes depends on the number of records, which a rehearsal does
+        not have. Whatever could fail must fail here, before anything is drawn.
+        """
         super()._rehearse(private)
         if self.weighed:
             other = copy.copy(self)
@@ -342,6 +355,7 @@ class Transformed(Mechanism):
             Mechanism._rehearse(other, private)
 
     def _over_buckets(self, private: Handle) -> Chosen:
+        """Choose buckets privately, then a strategy over them from public facts."""
         priced, share = self._priced()
         along = private.coarsened(cell_order(self.domain))
         bucketed = along.coarsened(along.select(priced, budget=share))
@@ -353,6 +367,11 @@ class Transformed(Mechanism):
     def _best(
         self, handle: Handle, form: Any, budget: Budget, names: tuple[Name, ...]
     ) -> Chosen:
+        """Return the strategy that was asked for, or the one of least predicted error.
+
+        The error is predicted from the workload (`form`), the budget and the policy of
+        the handle; no counts are read.
+        """
         if self.smoothed:
             return Chosen(handle, PrefixSums(handle.policy.domain.size))
         assert not isinstance(self.strategy, Explicit)
@@ -366,20 +385,27 @@ class Transformed(Mechanism):
 
     def _bucket_price(self, budget: Budget) -> float:
         """Return the mean absolute noise of one bucket in the second step."""
-        # Contiguous buckets of a line lie between two noisy running totals.
-        contiguous = isinstance(self.partition, DyadicTree | LeastCost)
-        between = contiguous and self.strategy in ("best", "ordered", "edges", "tree")
-        if between and is_line(self.policy):
+        # On a line a bucket of neighbouring cells is measured as the difference of two
+        # noisy running totals, one at each of its ends.
+        is_contiguous = isinstance(self.partition, DyadicTree | LeastCost)
+        by_totals = self.strategy in ("best", "ordered", "edges", "tree")
+        if is_contiguous and by_totals and is_line(self.policy):
             if budget.power == 1:
                 return mean_difference_size(self.policy.group_size / float(budget))
             each = float(budget.over(self.policy.group_size))
-            # Two running totals of variance 1 / (2 rho): a normal variable.
+            # The difference of two totals of variance 1 / (2 rho) is normal with
+            # variance 1 / rho; its mean size is sqrt(2 / pi) standard deviations.
             return math.sqrt(2.0 / (math.pi * each))
         return mean_noise(self.policy, budget)
 
     def _fitted(
         self, private: Handle, measured: Measurement, linear: FloatArray
     ) -> FloatArray:
+        """Return the estimate after the fit, from what was published and public totals.
+
+        Running totals must not decrease; single cells must not be negative; connected
+        parts of the policy have public totals, which the estimate must meet.
+        """
         strategy = measured.strategy
         if isinstance(strategy, PrefixSums | OrderedHierarchy):
             totals = strategy.totals(measured.noisy, measured.scales)
@@ -408,6 +434,7 @@ class Transformed(Mechanism):
 
 
 def _checked_strategy(strategy: Any, policy: Policy) -> Any:
+    """Return the strategy; refuse unknown names, and what the policy does not admit."""
     if isinstance(strategy, Explicit):
         return strategy.under(policy)
     if strategy != "best" and strategy not in get_args(Name):
@@ -422,6 +449,7 @@ def _checked_strategy(strategy: Any, policy: Policy) -> Any:
             f"({policy.neighbours}); use ordered_hierarchical"
         )
     if strategy == "edge_lines":
+        # Raises PolicyError unless the policy joins neighbours on a grid.
         grid_shape(policy.unconstrained)
     return strategy
 
@@ -439,6 +467,7 @@ def is_line(policy: Policy) -> bool:
     """Return whether records move only between neighbours of one ordered attribute."""
     if policy.domain.ndim != 1 or policy.has_bottom or not policy.has_moves:
         return False
+    # For each cell, the farthest cell that an edge joins to it.
     band = policy.unconstrained.bandwidth()
     return band is not None and bool((band.far - np.arange(band.far.size)).max() <= 1)
 

@@ -1,4 +1,11 @@
-"""Districts in classes of colours, hatched where nobody should read them."""
+"""Districts in classes of colours, hatched where the noise drowns the count.
+
+A class holds equally many districts, unless its breaks are stated:
+
+    breaks   0   20   60   150   400   900     the ends of five classes
+    tract A  35 +- 10     second class
+    tract B  35 +- 40     second class, hatched: its interval is wider than its count
+"""
 
 from __future__ import annotations
 
@@ -34,12 +41,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE = (8.0, 4.8)
-"""Inches of a map."""
+"""Width and height of a map, in inches."""
 
 HATCH = "////"
+"""The pattern, in matplotlib's words, over districts that should not be read."""
+
 UNSURE = "interval wider than\nthe count: do not read"
+"""What the legend says of hatched districts."""
+
 MOST_LATITUDE = 80.0
-"""Degrees beyond which a map would be stretched without end."""
+"""Degrees. A map is stretched by 1 / cos(latitude), which has no bound at the poles, so
+the middle of a map counts as no further north or south than this."""
 
 
 def choropleth(
@@ -98,8 +110,10 @@ def choropleth(
             f"choropleth draws a release of a histogram; received {release!r}"
         )
     rows = map_rows(release, districts, confidence)
-    own = breaks is None
-    ends = class_breaks(placed_estimates(rows)) if own else _as_breaks(breaks)
+    if breaks is None:
+        ends = class_breaks(placed_estimates(rows))
+    else:
+        ends = _as_breaks(breaks)
     classes = colour_classes(ends)
     drawn = axes_for(axes, SIZE, "Drawing a map")
     patches = require("matplotlib.patches", extra="plot", purpose="Drawing a map")
@@ -150,7 +164,11 @@ def _as_breaks(breaks: Any) -> FloatArray:
 
 
 def _path(polygons: list[Polygon]) -> Any:
-    """Return a district as one path, in which holes turn the other way."""
+    """Return a district as one path, in which holes turn the other way.
+
+    The first ring of a polygon is its outline, the others are holes. Matplotlib fills
+    what a path winds around; a hole that turns the other way undoes the outline's turn.
+    """
     path = require("matplotlib.path", extra="plot", purpose="Drawing a map").Path
     return path.make_compound_path(
         *(
@@ -162,7 +180,11 @@ def _path(polygons: list[Polygon]) -> Any:
 
 
 def _place(axes: Axes, rows: MapRows) -> None:
-    """Show the whole map; a degree of longitude is shorter than one of latitude."""
+    """Show the whole map, without distortion at its middle.
+
+    In degrees (WGS 84), one of longitude is shorter than one of latitude by the cosine
+    of the latitude.
+    """
     points = np.concatenate(
         [ring for shape in rows.shapes for polygon in shape for ring in polygon]
     )

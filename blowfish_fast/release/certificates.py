@@ -53,9 +53,28 @@ class Certificate(Release):
     rows : tuple of dict
         For each class of answers: how many `queries`, and by how much more than
         their noise they may be off (`extra`, infinite where nothing can be claimed).
-    release, workload, queries : str, str, int
-        Digests of what the certificate is about, and how many answers were checked;
-        empty and 0 where every range was.
+    guarantee : Guarantee
+        What the certificate cost, and what that promises.
+    release, workload : str
+        Digests of the release and of the workload that the certificate is about. The
+        second is empty where the claim is about every range.
+    queries : int
+        How many answers were checked; 0 where the claim is about every range.
+    half : ndarray of int64, shape (queries,)
+        Half-widths of the noise of each query, in sixteenths of a record; 0 where the
+        claim does not use them.
+    labels : ndarray of int64, shape (queries,)
+        To which of `rows` each query belongs.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Kind "shape": the buckets whose shapes were measured, as borders of cells.
+    shapes : ndarray of int64, shape (buckets,)
+        Kind "shape": the noisy shape of each bucket, in records.
+    scales : Scales
+        The noise of what was measured.
+    version : str, default ""
+        The version of the package that made the certificate.
+    details : mapping
+        Further public facts, such as the version of the data that was checked.
 
     Examples
     --------
@@ -85,12 +104,9 @@ class Certificate(Release):
     workload: str
     queries: int
     half: IntArray
-    """Noise half-widths in sixteenths, 0 where they are not used; one per query."""
     labels: IntArray
     edges: IntArray
-    """Buckets whose shapes were measured."""
     shapes: IntArray
-    """Their noisy shapes, in records."""
     scales: Scales
     version: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)

@@ -1,7 +1,15 @@
 """What every release has, a promise and a file, and how its file is read and written.
 
-A file is one zip of JSON, which names its arrays, and of ``.npy`` members; centres of
-clusters are plain JSON. The first member says which kind of release a file holds.
+A file is a zip. Its first member is JSON, and its name says which kind of release the
+file holds; arrays are members of their own, to which the JSON points:
+
+    release.json    {"format": 1, "mechanism": "laplace", ..., "estimate": {"array":
+                    "array0"}, "measurements": [{"noisy": {"array": "array1"}, ...}]}
+    array0.npy      what numpy.save writes
+    array1.npy
+
+Centres of clusters are no zip: they are plain JSON. Nothing in a file is executed, and
+arrays of Python objects are refused.
 """
 
 from __future__ import annotations
@@ -47,19 +55,24 @@ from blowfish_fast.workloads import Workload
 from .guarantee import Guarantee
 
 FORMAT = 1
+"""The format that is written; a file of another one is refused."""
 COPIES = 4
-"""How often a file's content is held at a time while it is read, at most."""
+"""How many copies of the unpacked content a process that reads a file may hold."""
 TASTED_BYTES = 2**15
-"""Of longer arrays so many bytes are packed, to see whether packing the rest pays."""
+"""How many bytes of a long array are compressed as a sample. The whole array is
+compressed only if the sample became a quarter of its size or less."""
 MOST_STORED = 2**20
-"""Bytes of an archive, at most, that is put together without `zipfile`."""
+"""Bytes of arrays up to which a zip is put together without `zipfile`."""
 LARGEST_UNITS = {1: 2**62, 2: 2**200}
-"""Rates are whole parts of a unit of epsilon, or of rho, which grows with squares."""
+"""The largest unit that a file may state for the rates of its noise, by the power of
+the budget: 1 for epsilon; 2 for rho, whose rates are squares."""
 
 EIGHT_BYTES = (np.dtype(np.int64).str, np.dtype(np.float64).str)
+"""The types of arrays that `narrowed` tries to write with fewer bytes."""
 NARROW = [(np.dtype(f"i{size}"), 2.0 ** (8 * size - 1)) for size in (1, 2, 4)]
+"""Narrower whole numbers, each with the first power of two that is too large for it."""
 
-Found = TypeVar("Found")
+Rebuilt = TypeVar("Rebuilt")
 
 KINDS_OF_FILES = {
     b"release.json": "release.release:HistogramRelease.from_bytes",
@@ -69,7 +82,8 @@ KINDS_OF_FILES = {
     b"look.json": "release.wide.look_release:LookRelease.from_bytes",
     b"certificate.json": "release.certificates:Certificate.from_bytes",
 }
-"""Who reads a file, by the name of its first member."""
+"""Which function reads a file, as module:name, by the name of the file's first member.
+They are imported when they are needed, because they import this module."""
 
 
 class Release(metaclass=AbstractHinting):
@@ -306,7 +320,7 @@ def write_archive(name: str, content: dict[str, Any]) -> bytes:
     packed = [first, *map(_packing, arrays)]
     names = [name, *(f"array{number}.npy" for number in range(len(arrays)))]
     size = sum(array.nbytes for array in arrays)
-    # One at a time, where they are large.
+    # A generator: large arrays are turned into bytes one at a time.
     contents = (text if array is None else _npy(array) for array in (None, *arrays))
     if size < MOST_STORED and {*packed} == {zipfile.ZIP_STORED}:
         return _stored(names, contents)
@@ -342,25 +356,37 @@ def _stored(names: list[str], contents: Iterable[bytes]) -> bytes:
     parts, directory, place = list[bytes](), list[bytes](), 0
     for name, content in zip(names, contents, strict=True):
         label, size = name.encode(), len(content)
-        # Version 2.0, plain, of 1980, then checksum, sizes and lengths.
+        # The header of a member: version 2.0 of the format; no flags; stored as it is;
+        # time 0 and day 33, the first of 1980; checksum; packed and plain size; length
+        # of the name; no extra field.
         fields = (20, 0, 0, 0, 33, zlib.crc32(content), size, size, len(label), 0)
         parts += [struct.pack("<4s5H3L2H", b"PK\3\4", *fields), label, content]
-        # Made by Unix; readable and writable for its owner alone.
-        more = (b"PK\1\2", 20, 3, *fields, 0, 0, 0, 0o600 << 16, place)
-        directory += [struct.pack("<4s2B5H3L5H2L", *more), label]
+        # Its entry in the directory: version 2.0; made by Unix (3); the header; no
+        # comment, first disk, no internal attributes; readable and writable for its
+        # owner alone; where the member begins.
+        entry = (b"PK\1\2", 20, 3, *fields, 0, 0, 0, 0o600 << 16, place)
+        directory += [struct.pack("<4s2B5H3L5H2L", *entry), label]
+        # A member's header has 30 bytes before its name.
         place += 30 + len(label) + size
+    # The end: one disk; entries on it and in all; length and place of the directory;
+    # no comment.
     ends = (0, 0, len(names), len(names), sum(map(len, directory)), place, 0)
     return b"".join([*parts, *directory, struct.pack("<4s4H2LH", b"PK\5\6", *ends)])
 
 
 def _packing(array: AnyArray) -> int:
-    """Return how an array is packed: noise takes long and becomes little shorter."""
+    """Return whether an array is compressed, as `zipfile` names the two ways.
+
+    Noise takes long to compress and becomes little shorter; sparse counts become much
+    shorter. Four stretches of the array, evenly spread, tell which it is.
+    """
     if array.nbytes <= 2 * TASTED_BYTES:
         return zipfile.ZIP_STORED
     flat = array.reshape(-1)
-    step = TASTED_BYTES // array.itemsize // 4
-    taste = [flat[at : at + step] for at in range(0, flat.size, flat.size // 4)][:4]
-    pays = 4 * len(zlib.compress(np.concatenate(taste).tobytes(), 1)) < TASTED_BYTES
+    length = TASTED_BYTES // array.itemsize // 4
+    starts = range(0, flat.size, flat.size // 4)
+    sample = np.concatenate([flat[start : start + length] for start in starts][:4])
+    pays = 4 * len(zlib.compress(sample.tobytes(), 1)) < TASTED_BYTES
     return zipfile.ZIP_DEFLATED if pays else zipfile.ZIP_STORED
 
 
@@ -374,6 +400,7 @@ def narrowed(values: AnyArray) -> AnyArray:
             narrow = values.astype(kind)
             if values.dtype.kind == "i":
                 return narrow
+            # Compared bit by bit: 0.5 is lost, and so is the sign of -0.0.
             back = narrow.astype(np.float64)
             same = back.view(np.int64) == values.view(np.int64)
             return narrow if same.all() else values
@@ -411,6 +438,7 @@ def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
 
 
 def _replace_file(content: bytes, target: Path) -> None:
+    """Write beside the target, and then rename, which a crash cannot cut in two."""
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(8)}")
     try:
         with open(temporary, "xb") as file:
@@ -483,8 +511,8 @@ def release_parts(
 
 
 def read_archive(
-    content: bytes, name: str, rebuild: Callable[[dict[str, Any]], Found]
-) -> Found:
+    content: bytes, name: str, rebuild: Callable[[dict[str, Any]], Rebuilt]
+) -> Rebuilt:
     """Rebuild what `write_archive` wrote.
 
     Parameters
@@ -493,7 +521,7 @@ def read_archive(
         The bytes of a file.
     name : str
         The name of the member that holds the plain data.
-    rebuild : Callable[[dict[str, object]], Found]
+    rebuild : Callable[[dict[str, object]], Rebuilt]
         Makes an object of the plain data.
 
     Returns

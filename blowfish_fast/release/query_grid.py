@@ -1,8 +1,20 @@
-"""A grid of queries: products of one cover per axis, as sparse rows over its cells.
+"""A grid of queries: one group per axis, and a query for each combination of groups.
 
-    [20, 45) in cells of 10 years     0  0  1  1  .5  0
+A group selects a part of an axis, its *cover*: disjoint half-open intervals, counted in
+cells. It becomes a row, which holds the part of each cell that is covered:
 
-Answers are worked out axis by axis; rows over all cells are built for intervals alone.
+    age in cells of 10 years     0-  10-  20-  30-  40-  50-
+    the group [20, 45)            0    0    1    1   .5    0       its row of `rows`
+      cells covered whole         0    0    1    1    0    0       its row of `inner`
+      cells touched at all        0    0    1    1    1    0       its row of `outer`
+
+With two groups of ages and three of towns there are six queries, in C order. The row of
+a query over all cells is the (Kronecker) product of its groups' rows. Answers are sums
+along one axis after the other, which never builds these products; only intervals need
+them.
+
+A record in the cell from 40 to 50 may be younger or older than 45. So the true answer
+lies between that of `inner` and that of `outer`: these two are called the *ends*.
 """
 
 from __future__ import annotations
@@ -27,25 +39,28 @@ from blowfish_fast.workloads.base import Pieces, form_matrix
 from .grants import Scope
 
 MOST_COEFFICIENTS = 2**26
-"""Cells under all queries of one question, where they must be listed."""
+"""Coefficients that are listed at most, in all rows of one question together: 512 MiB,
+without their places."""
 
 JOINT_BITS = 12
-"""Coefficients of rows that hold together: whole numbers up to 2 to this power."""
+"""Rows that are certified together have whole coefficients; the largest of a row lies
+from 2^11 to 2^12."""
 
 
 AnswerSource = Any
-"""A release: its domain, estimate, intervals, and what they hold."""
+"""A release, or what answers as one does: it has `domain`, `estimate`, `intervals`, and
+says what the intervals hold."""
 
 
 class Grid:
-    """Queries that are products of one cover per axis; C order over the groups.
+    """Queries for all combinations of one group per axis, in C order.
 
     Parameters
     ----------
     release : AnswerSource
         What was published.
     axes : Sequence[Sequence[Cover]]
-        The intervals of each group along each axis.
+        For each axis its groups; for each group the intervals that it covers.
     """
 
     def __init__(self, release: AnswerSource, axes: Sequence[Sequence[Cover]]) -> None:
@@ -55,7 +70,10 @@ class Grid:
 
     @cached_property
     def rows(self) -> list[Any]:
-        """For each axis the covered part of every cell, groups x cells, sparse."""
+        """For each axis a sparse array: the part of each cell that a group covers.
+
+        Its shape is (groups, cells) of the axis.
+        """
         return [
             coverage_rows(groups, size)
             for groups, size in zip(self.axes, self.domain.shape, strict=True)
@@ -75,10 +93,10 @@ class Grid:
         ----------
         axis : int
             The attribute that has the value.
-        rows : scipy sparse array
-            What records count with, groups x cells of the axis.
-        ends : tuple[object, object]
-            The same for the least and the largest value that they may have.
+        rows : scipy sparse array, shape (groups, cells)
+            The value that a record of each cell adds to each group's sum.
+        ends : tuple of two scipy sparse arrays, shape (groups, cells)
+            The least and the largest value that such a record may add.
 
         Returns
         -------
@@ -92,31 +110,38 @@ class Grid:
     @property
     def whole(self) -> bool:
         """Whether every cell is covered whole or not at all."""
-        return all(a is b for a, b in zip(self.inner, self.rows, strict=True))
+        # Rounding hands back the array itself where it has nothing to round.
+        return all(
+            rounded is rows for rounded, rows in zip(self.inner, self.rows, strict=True)
+        )
 
     def _product(self, axis: int, values: Any, sign: int) -> Any:
         """Return rows whose answer lies below (sign -1) or above all true answers.
 
         A record in a cell that another axis covers in part may count with 0.
         """
-        sure = product_rows(self._with(self.inner, axis, values))
+        surely_selected = product_rows(self._with(self.inner, axis, values))
         if self.whole:
-            return sure
-        beyond = values.maximum(0) if sign > 0 else values.minimum(0)
-        outer = product_rows(self._with(self.outer, axis, beyond))
-        return sure + outer - product_rows(self._with(self.inner, axis, beyond))
+            return surely_selected
+        # A record that is only perhaps selected adds its value where this moves the
+        # bound outwards (positive values above, negative ones below), and 0 else.
+        outward = values.maximum(0) if sign > 0 else values.minimum(0)
+        touched = product_rows(self._with(self.outer, axis, outward))
+        inside = product_rows(self._with(self.inner, axis, outward))
+        return surely_selected + touched - inside
 
     def _with(self, axes: list[Any], axis: int, rows: Any) -> list[Any]:
+        """Return the rows of all axes, with other rows for one of them."""
         return [*axes[:axis], rows, *axes[axis + 1 :]]
 
     @cached_property
     def inner(self) -> list[Any]:
-        """The same for cells that are covered whole; the others count nothing."""
+        """The array `rows` of each axis, with 0 for cells that are covered in part."""
         return [_round_parts(rows, np.floor) for rows in self.rows]
 
     @cached_property
     def outer(self) -> list[Any]:
-        """The same where cells that are covered in part count whole."""
+        """The array `rows` of each axis, with 1 for cells that are covered in part."""
         return [_round_parts(rows, np.ceil) for rows in self.rows]
 
     def along(self, axis: int, values: FloatArray) -> FloatArray:
@@ -147,12 +172,15 @@ class GridAnswers:
     ----------
     grid : Grid
         The groups.
-    rows : list[object]
+    rows : list of scipy sparse arrays, shape (groups, cells)
         The coefficients along each axis.
     boxes : bool
-        Whether they count records.
-    ends : Callable[[], Iterable[object]], optional
-        Lists rows that bound the answers from below and above.
+        Whether the answers count records. Such answers are never below 0, and are
+        queries about boxes if each group is one interval.
+    ends : callable, optional
+        Takes nothing; returns two sparse arrays of rows over all cells, whose answers
+        bound the true ones from below and from above. Left out where a record's place
+        in its cell does not matter.
     """
 
     def __init__(
@@ -181,6 +209,7 @@ class GridAnswers:
             used = np.unique(rows.indices)
             lines = np.ascontiguousarray(ahead[used])
             narrow = rows[:, used] @ lines.reshape(used.size, math.prod(rest))
+            # This axis now runs over groups, those before it too, the rest over cells.
             table = np.moveaxis(narrow.reshape(rows.shape[0], *rest), 0, axis)
         return np.ascontiguousarray(table).reshape(-1)
 
@@ -213,7 +242,7 @@ class GridAnswers:
         confidence : float
             How surely each holds.
         of : Held
-            What they have to hold.
+            What they have to hold, or a `RowSource` that knows the intervals.
 
         Returns
         -------
@@ -232,14 +261,26 @@ class GridAnswers:
 
 
 class RowSource:
-    """Hands out intervals of one workload after the other, and lists them.
+    """Intervals of all rows behind an answer, known at once from a certificate.
+
+    An answer such as a mean needs intervals of several workloads, one after the other.
+    A certificate covers them only together. So the answer's bounds are worked out
+    twice, with a source in the place of the release:
+
+        source = RowSource();       answer.bounds(c, source)    asks for workloads A, B
+        source.joined()                                         one workload: A over B
+        source = RowSource(known);  answer.bounds(c, source)    gets A's rows, then B's
+
+    The first time intervals of 0 are handed out, and what is asked for is listed. Both
+    times the same workloads are asked for in the same order.
 
     Parameters
     ----------
     known : ndarray of float64, shape (rows, 2), optional
-        Intervals of all their rows; while it is None, the workloads are only listed.
+        Intervals of the rows of `joined`; None while workloads are only listed.
     scaled : bool, default False
-        Whether they are intervals of whole-numbered rows.
+        Whether these rows were made whole numbers by `whole_rows`, and their intervals
+        have to be divided by the same powers of two.
     """
 
     def __init__(
@@ -285,13 +326,16 @@ class RowSource:
 
 
 Held = Scope | RowSource
-"""What intervals hold, or where those come from that a certificate knows."""
+"""What intervals have to hold, such as "noise"; or the source of those that a
+certificate knows."""
 
 
 def whole_rows(workload: Workload, sign: int) -> tuple[Any, FloatArray]:
-    """Return rows times a power of two each, rounded down or up.
+    """Multiply each row by a power of two, and round it down or up to whole numbers.
 
-    True counts are never negative, so that the new rows still bound: Lemma CE7.
+    The row (0.3, 0.5) times 2^12 is (1228.8, 2048), and becomes (1228, 2048) or (1229,
+    2048). True counts are never negative, so a row that was rounded down still bounds
+    from below, and one that was rounded up from above: Lemma CE7.
 
     Parameters
     ----------
@@ -302,10 +346,10 @@ def whole_rows(workload: Workload, sign: int) -> tuple[Any, FloatArray]:
 
     Returns
     -------
-    rows : scipy sparse array
-        The whole-numbered rows.
-    powers : ndarray of float64
-        The power of each.
+    rows : scipy sparse array, shape (queries, cells)
+        The rows, with whole coefficients.
+    powers : ndarray of float64, shape (queries,)
+        The power of two that each row was multiplied by.
 
     Raises
     ------
@@ -318,6 +362,7 @@ def whole_rows(workload: Workload, sign: int) -> tuple[Any, FloatArray]:
     if rows is None:
         raise SizeError("at most 2^26 cells under all queries are certified at once")
     peaks = np.asarray(abs(rows).max(axis=1).toarray()).reshape(-1)
+    # 2^-1000 is small enough for any coefficient, and its inverse is still finite.
     sizes = np.maximum(np.frexp(peaks)[1], -1000)
     powers = np.where(peaks > 0.0, np.ldexp(1.0, JOINT_BITS - sizes), 1.0)
     scaled = rows.data * np.repeat(powers, np.diff(rows.indptr))
@@ -326,16 +371,19 @@ def whole_rows(workload: Workload, sign: int) -> tuple[Any, FloatArray]:
 
 
 class SparseRows(Linear):
-    """Linear queries that stay as they are when they are laid over buckets."""
+    """Linear queries whose matrix is left as it is when it is laid over buckets."""
 
     def explicit_form(self, buckets: Buckets) -> Pieces:
-        """Average a copy of the rows: merging equal entries works in place."""
+        """Return the queries over buckets; a copy is averaged, as that is in place."""
         copied = Linear(self.domain, self.matrix.copy())
         return copied.explicit_form(buckets)
 
 
 class JointRows(SparseRows):
-    """Whole-numbered rows that are certified together; counts consist of `unit`."""
+    """Rows of whole numbers that are certified together: see `whole_rows`.
+
+    A row that counts records has only the coefficients 0 and `unit`.
+    """
 
     unit = 2 ** (JOINT_BITS - 1)
 
@@ -400,7 +448,9 @@ def coverage_rows(groups: Sequence[Cover], size: int) -> Any:
 def value_rows(
     attribute: Axis, groups: Sequence[Cover], given: FloatArray | None
 ) -> ValueRows:
-    """Return what records count with: given values, or the middle of what is covered.
+    """Return the value that a record is taken to have, by its cell and group.
+
+    That is a given value for each cell, or the middle of the part that is covered.
 
     Parameters
     ----------
@@ -408,13 +458,14 @@ def value_rows(
         The cells.
     groups : Sequence[Cover]
         The intervals of each group.
-    given : ndarray of float64, optional
-        A value for each cell.
+    given : ndarray of float64, shape (cells,), optional
+        A value for each cell. By default cells between edges have the middle of the
+        covered part, and other cells their representative value.
 
     Returns
     -------
     ValueRows
-        What records count with.
+        The values, with the least and the largest that a record may really have.
 
     Raises
     ------
@@ -464,20 +515,27 @@ def refuse_extras(attribute: Axis, groups: Sequence[Cover]) -> None:
 
 
 class ValueRows(NamedTuple):
-    """What records count with in each cell of each group, and the least and most.
+    """The value of a record in each covered part of a cell, for each group.
+
+    Each list has one entry per group. The group of ages [20, 45), in cells of 10 years:
+
+        pieces    20-30   30-40   40-45
+        worth        25      35    42.5     the middle
+        least        20      30      40
+        most         30      40      45
 
     Attributes
     ----------
     pieces : list[CellParts]
-        The parts of cells of each group.
+        The parts of cells that the group covers.
     worth : list[ndarray of float64]
-        What a record counts with in each part.
+        The value that a record in each part is taken to have.
     least : list[ndarray of float64]
-        The least that it may count with.
+        The least value that it may have.
     most : list[ndarray of float64]
-        The most that it may count with.
+        The largest value that it may have.
     size : int
-        Number of cells.
+        Number of cells of the axis.
     """
 
     pieces: list[CellParts]
@@ -488,12 +546,12 @@ class ValueRows(NamedTuple):
 
     @property
     def lowest(self) -> FloatArray:
-        """The least value that records of each group count with."""
+        """The least value that a record of each group is taken to have."""
         return np.array([values.min() for values in self.worth])
 
     @property
     def highest(self) -> FloatArray:
-        """The largest value that records of each group count with."""
+        """The largest value that a record of each group is taken to have."""
         return np.array([values.max() for values in self.worth])
 
     @property
@@ -513,19 +571,19 @@ class ValueRows(NamedTuple):
         return low, np.array([values.max() for values in self.most])
 
     def rows(self, centre: FloatArray | float = 0.0, power: int = 1) -> Any:
-        """Return rows of the power of (value - centre) that records count with.
+        """Return rows whose answers are sums of a power of (value - centre).
 
         Parameters
         ----------
         centre : ndarray of float64 or float, default 0.0
-            What is taken off, for each group or for all.
+            A number for each group, or one for all.
         power : int, default 1
-            The power.
+            The exponent: 1 for sums, 2 for sums of squares.
 
         Returns
         -------
-        scipy sparse array
-            The rows, groups x cells.
+        scipy sparse array, shape (groups, cells)
+            The rows. A cell that is covered in part counts with that part.
         """
         middle = np.broadcast_to(centre, len(self.pieces))
         pairs = zip(self.pieces, self.worth, middle, strict=True)
@@ -537,21 +595,21 @@ class ValueRows(NamedTuple):
         )
 
     def ends(self, centre: FloatArray | float = 0.0, power: int = 1) -> tuple[Any, Any]:
-        """Return rows of the least and the largest of that power of a record.
+        """Return rows whose answers bound the sums that `rows` estimates.
 
         Parameters
         ----------
         centre : ndarray of float64 or float, default 0.0
-            What is taken off, for each group or for all.
-        power : int, default 1
-            The power, 1 or 2.
+            A number for each group, or one for all.
+        power : {1, 2}, default 1
+            The exponent.
 
         Returns
         -------
-        least : scipy sparse array
-            The rows of the least.
-        largest : scipy sparse array
-            The rows of the largest.
+        least : scipy sparse array, shape (groups, cells)
+            Rows of the least that a record may add to the sum.
+        largest : scipy sparse array, shape (groups, cells)
+            Rows of the most that it may add.
         """
         middle = np.broadcast_to(centre, len(self.pieces))
         low, high = [], []
@@ -561,7 +619,7 @@ class ValueRows(NamedTuple):
             if power == 2:
                 apart = np.maximum(np.maximum(below, -above), 0.0)
                 below, above = apart**2, np.maximum(below**2, above**2)
-            # A record in a cell that is covered in part may count nothing.
+            # A record in a cell that is covered in part may lie outside the group.
             whole = piece.ends - piece.starts >= 1.0
             low.append(np.where(whole, below, np.minimum(below, 0.0)))
             high.append(np.where(whole, above, np.maximum(above, 0.0)))
@@ -572,16 +630,16 @@ class ValueRows(NamedTuple):
 
 
 class CellParts(NamedTuple):
-    """Parts of cells along one axis: the cell, and from where to where.
+    """Parts of cells along one axis, counted in cells: 4.5 is the middle of cell 4.
 
     Attributes
     ----------
-    cells : ndarray of int64
-        The cells.
-    starts : ndarray of float64
-        Where each part begins.
-    ends : ndarray of float64
-        Where it ends.
+    cells : ndarray of int64, shape (parts,)
+        The cell in which each part lies.
+    starts : ndarray of float64, shape (parts,)
+        Where the part begins, from `cells` on.
+    ends : ndarray of float64, shape (parts,)
+        Where it ends, at most ``cells + 1``.
     """
 
     cells: IntArray
@@ -589,14 +647,14 @@ class CellParts(NamedTuple):
     ends: FloatArray
 
     def along(self, cuts: FloatArray, places: FloatArray) -> FloatArray:
-        """Return places inside the cells as values between edges.
+        """Turn places that are counted in cells into values of the attribute.
 
         Parameters
         ----------
         cuts : ndarray of float64, shape (cells + 1,)
-            The edges.
-        places : ndarray of float64
-            A place in each part.
+            The edges of the cells, as values.
+        places : ndarray of float64, shape (parts,)
+            A place in each part: 4.5 for the middle of cell 4.
 
         Returns
         -------
@@ -608,7 +666,7 @@ class CellParts(NamedTuple):
 
 
 def cell_parts(cover: Cover) -> CellParts:
-    """Cut a cover at the borders of cells."""
+    """Cut a cover at the borders of cells: [2, 4.5) is [2, 3), [3, 4) and [4, 4.5)."""
     cells = [np.arange(int(low), math.ceil(high)) for low, high in cover]
     starts = [
         np.maximum(numbers, low) for numbers, (low, _) in zip(cells, cover, strict=True)

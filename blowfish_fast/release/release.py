@@ -90,15 +90,28 @@ class HistogramRelease(Tabular, Release):
 
     Attributes
     ----------
+    domain : Domain
+        The public cells.
     estimate : float64 of the domain's shape
         Estimated count of every cell; may be negative or fractional unless a fit was
         asked for.
+    mechanism : str
+        The name of the mechanism.
     guarantee : Guarantee
         What is promised; ``str()`` of it is a sentence.
+    measurements : tuple of Measurement
+        What was measured: the noisy numbers, the strategy whose rows they are, and the
+        scales of their noise.
     details : mapping
         Public by-products of the mechanism: bucket edges, fan-out and the like.
     interval_scope : {"noise", "nothing"}
         What `intervals` account for at least; `holds_truth` says where they hold more.
+    unfitted : float64 of the domain's shape, optional
+        The linear estimate from which a fit made `estimate`; None where nothing was
+        fitted. Intervals are centred on its answers, or on those of `estimate` where a
+        certificate is used.
+    version : str
+        The version of the package that made the release.
     fresh : bool
         Whether the noise in the estimate had no part in what was measured.
     units : int

@@ -42,8 +42,19 @@ MOST_COLUMNS = 200
 class ColumnCounts(NamedTuple):
     """What a release says of one column.
 
-    `labels` name its cells, those of missing values and of values outside among them;
-    `estimates` and `bounds` belong to them; `total` is the interval of all records.
+    Attributes
+    ----------
+    attribute : Axis
+        The column.
+    labels : sequence, length cells
+        What the cells are called, those of missing values and of values outside among
+        them.
+    estimates : ndarray of float64, shape (cells,)
+        The estimated records of each cell.
+    bounds : ndarray of float64, shape (cells, 2)
+        Their intervals, at the confidence `SURE`.
+    total : (float, float)
+        The interval of the number of all records.
     """
 
     attribute: Axis

@@ -33,7 +33,19 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 class Epoch(NamedTuple):
-    """A stretch of days: from `start` to before `stop`."""
+    """A stretch of days: from `start` to before `stop`.
+
+    Attributes
+    ----------
+    every : {"day", "week", "month", "quarter", "year"}
+        The length of the epoch.
+    name : str
+        The name as a person writes it, such as "2026-W46".
+    start : date
+        The first day.
+    stop : date
+        The day after the last one.
+    """
 
     every: str
     name: str

@@ -18,20 +18,44 @@ from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Work
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """A table, what its intervals hold at a confidence, and whether cells are cut."""
+    """A table of answers; its intervals are worked out once a confidence is known.
+
+    Attributes
+    ----------
+    columns : dict of str to ndarray, shape (answers,)
+        What is printed, by the headings of the columns: what was asked, and the
+        answers.
+    bounds : callable
+        Takes a confidence and, as `of`, the scope that the intervals must have;
+        returns float64 of shape (answers, 2), the lower and upper ends.
+    kind : callable
+        Takes a confidence; returns the widest scope that all intervals have there,
+        such as "truth" or "noise".
+    sentence : callable
+        Takes a scope and a confidence; returns the sentence that says what the
+        intervals hold.
+    asked : tuple of Workload or GroupedAnswers
+        The queries whose errors a certificate is about; empty where none can be.
+    cuts_cells : bool, default False
+        Whether some query covers a cell in part. A sentence about intervals of the
+        noise alone then says that records are taken to lie evenly in a cell.
+    counts : (str, ndarray of bool), optional
+        The heading of the column that holds counts of records, and in which of its
+        rows it does. Where intervals hold the truth, these counts and their intervals
+        are shown no lower than 0.
+    noise_shares : callable, optional
+        For answers about the population: takes nothing, and returns how much of each
+        variance is sampling and how much is noise.
+    """
 
     columns: dict[str, AnyArray]
     bounds: Callable[..., FloatArray]
-    """Takes a confidence, and `of` which scope the intervals are."""
     kind: Callable[[float], Scope]
     sentence: Callable[[Scope, float], str]
     asked: tuple[Workload | GroupedAnswers, ...]
-    """Whose errors a certificate is about."""
     cuts_cells: bool = False
     counts: tuple[str, AnyArray] | None = None
-    """The column that holds counts, and in which of its rows."""
     noise_shares: Callable[[], list[VarianceParts]] | None = None
-    """Of answers about the population: what their variances are made of."""
 
 
 def query_columns(workload: Workload) -> dict[str, AnyArray]:

@@ -67,7 +67,17 @@ MOST_INTERVALS = 2**18
 
 
 class Section(NamedTuple):
-    """A heading, its sentences, and a small table with its names first."""
+    """A heading, its sentences, and a small table.
+
+    Attributes
+    ----------
+    heading : str
+        The heading.
+    sentences : list of str
+        The text below it.
+    rows : tuple of tuple of str, default ()
+        A table below the text; its first row names the columns.
+    """
 
     heading: str
     sentences: list[str]
@@ -82,7 +92,20 @@ class Section(NamedTuple):
 class Certainty(NamedTuple):
     """How sure an attacker can become: beforehand, and afterwards at most.
 
-    `any_value` is for the farthest values; None where the policy is too large.
+    Attributes
+    ----------
+    before : float
+        The probability that the attacker gives a statement about one person before
+        the release, between 0 and 1.
+    one_step : float
+        The largest probability afterwards, if the statement tells values apart that
+        the policy joins by an edge.
+    any_value : float or None
+        The same for the values that lie farthest apart; None where that distance is
+        not known.
+    steps : float or None
+        How many edges of the policy lie between the farthest values; infinite where no
+        path joins them; None where the policy has too many cells to find out.
     """
 
     before: float

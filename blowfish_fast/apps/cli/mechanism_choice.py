@@ -76,20 +76,37 @@ Step = Callable[[int, int, str], None]
 
 
 class MechanismChoice(NamedTuple):
-    """A mechanism, ready to release, and in plain sentences why it is used."""
+    """A mechanism, ready to release, and in plain sentences why it is used.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The mechanism with its policy, workload and budget.
+    name : str
+        What tables call it.
+    because : tuple of str
+        The reasons for the choice, a sentence each.
+    error : float or None
+        Root mean squared error per query, in records; None where it is not known
+        before the release.
+    error_kind : {"predicted", "typical", "listed", "unknown"}
+        "predicted": exact, whatever the data. "typical": measured on generated data.
+        "listed": a list of heavy cells, whose counts have intervals. "unknown": the
+        error depends on the data.
+    plan : TableErrors, optional
+        Where tables are released: which of them are measured, and the error of each.
+    told : str, default ""
+        The error in words, where it is not that of a release by itself, as for the
+        running totals of a series.
+    """
 
     mechanism: Mechanism
     name: str
-    """What it goes by in tables."""
     because: tuple[str, ...]
     error: float | None
-    """Root mean square per query, in records, where it is known beforehand."""
     error_kind: str
-    """Predicted, whatever the data; typical of generated data; or unknown."""
     plan: TableErrors | None = None
-    """Where tables are released: which are measured, and the error of each."""
     told: str = ""
-    """The error in words, where it is not that of a release by itself."""
 
     @property
     def error_sentence(self) -> str:

@@ -83,15 +83,29 @@ BUDGET_FORMS = (
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything public that was stated: no data among it."""
+    """Everything public that was stated: no data among it.
+
+    Attributes
+    ----------
+    counting : Counting
+        The domain, what happens to missing and stray values, and which records belong
+        to one person.
+    policy : Policy
+        What stays indistinguishable, over the cells of this release.
+    workload : Workload
+        The queries that the release is made for.
+    ledger_policy : Policy
+        The policy of the ledger that the job makes, over all columns that were stated
+        for the ledger. A release may take only some of these columns.
+    design : SamplingDesign, optional
+        How the records were drawn from a population, where that was stated.
+    """
 
     counting: Counting[Any]
     policy: Policy
     workload: Workload
     ledger_policy: Policy
-    """Of the ledger that the job makes, over all columns that were stated for it."""
     design: SamplingDesign | None = None
-    """How the records were drawn, where that was stated."""
 
     @property
     def domain(self) -> Any:

@@ -48,7 +48,15 @@ MEANINGLESS_WITH_TOTALS = {
 
 
 class SeriesError(NamedTuple):
-    """Root mean square error of a running total, and that of its epoch in words."""
+    """How far the running total of a series is off, known before it is released.
+
+    Attributes
+    ----------
+    total : float
+        Root mean squared error per query of the running total, in records.
+    sentence : str
+        The same in words, beside the error of the last epoch by itself.
+    """
 
     total: float
     sentence: str

@@ -1,4 +1,10 @@
-"""What all descriptions have in common: plain data that never changes."""
+"""The base of all classes that describe a table, its policy or a question.
+
+    {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+
+A description is plain data, as above, that pydantic reads and checks. It comes from job
+files, from the explorer's files and over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Name = Annotated[str, Field(min_length=1, max_length=128)]
+"""The name of a table, an attribute or a level."""
 
 
 class Model(BaseModel):
@@ -26,7 +33,11 @@ class Model(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _texts_can_be_written(cls, stated: Any) -> Any:
-        """Refuse half signs, which JSON can state, and no file or database can hold."""
+        """Refuse texts that cannot be written as UTF-8.
+
+        JSON can state one half of a surrogate pair, such as U+D83D. Python reads it,
+        and no file or database can hold it: it would fail long after it was accepted.
+        """
         try:
             for text in texts_in(stated):
                 text.encode("utf-8")
@@ -43,8 +54,8 @@ def texts_in(stated: Any) -> Iterator[str]:
 
     Parameters
     ----------
-    stated : Any
-        Texts, lists and mappings; anything else holds no text.
+    stated : object
+        A text, or lists and mappings of such data; anything else holds no text.
 
     Yields
     ------
@@ -59,6 +70,6 @@ def texts_in(stated: Any) -> Iterator[str]:
             yield from texts_in(value)
     elif isinstance(stated, list | tuple):
         for value in stated:
-            # Borders of districts are long lists of numbers.
+            # Saves a call for each number: borders of districts are long lists of them.
             if not isinstance(value, int | float):
                 yield from texts_in(value)

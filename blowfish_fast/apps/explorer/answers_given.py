@@ -46,16 +46,52 @@ READINGS_HOLD = {
 class Answer(HasBudget):
     """One answered question.
 
-    `values` has one number per bin (of the question's shape), stretch, box or quantile;
-    `intervals`, where a mechanism knows any, hold the true answers or the noise alone.
-    The `budget` was charged once, at the time `as_of`, whose data it is about.
-    `request` is the name under which the answer is replayed. The `remarks` say what
-    the numbers tell of the description: that much of a column lies outside, or that it
-    has one value only. An answer that was read from others names these `sources`, cost
-    nothing, and `holds` for any question, or for one that was fixed before; one whose
-    noise was drawn for it is "fresh". Shown values lie inside their intervals and are
-    never below 0 where records are counted; `raw` are the linear estimates, before
-    that. `what` the numbers are is records, or a sum, mean or share in its `unit`.
+    Attributes
+    ----------
+    question : dict
+        The question as plain data.
+    axes : list of dict
+        For each attribute that is asked for: its name, its kind, the edges or levels of
+        its bins, and their number.
+    values : ndarray of float64
+        The answers that are shown, one per bin (an array of the question's shape),
+        stretch, box or quantile. They lie inside their intervals, and are never below 0
+        where records are counted.
+    intervals : ndarray of float64, shape (*values.shape, 2), or None
+        Lower and upper ends; None where the mechanism knows no intervals.
+    intervals_hold : {"truth", "certified", "noise", "population"}
+        What each interval holds with the confidence: the true answer, or the noise
+        alone, for example.
+    confidence : float
+        The probability with which an interval holds it, between 0 and 1.
+    budget : Budget
+        What was charged, once, when the answer was drawn.
+    mechanism : str
+        The name of the mechanism.
+    promise : str
+        How accurate the answer is, in a sentence.
+    request : str
+        The name under which the answer is stored and replayed.
+    replayed : bool
+        Whether the answer was stored before it was asked for this time.
+    as_of : str, default ""
+        When the budget was charged; the answer is about the data of that time.
+    remarks : tuple of str, default ()
+        What the numbers tell of the description: that much of a column lies outside
+        its cells, or that it has one value only.
+    sources : tuple of str, default ()
+        The names of the stored answers from which this one was read, at no cost.
+    holds : {"fresh", "any", "fixed"}
+        For which questions the promise holds. "fresh": noise was drawn for this
+        question. "any": the answer was read from others, and the promise holds for
+        every such question together. "fixed": it holds for a question that was not
+        chosen by looking at earlier answers.
+    raw : ndarray of float64, optional
+        The linear estimates from which the shown values were made; None for quantiles.
+    what : str, default "records"
+        What the numbers are: records, or a sum, mean or share.
+    unit : str, optional
+        The unit of a sum, mean or share, where the table's description has one.
 
     Examples
     --------

@@ -49,12 +49,21 @@ Joined = Literal["all", "end", "apart"]
 
 
 class ExtraCells(NamedTuple):
-    """What a choice of the curator about missing values promises, and what it costs."""
+    """What a choice of the curator about missing values promises, and what it costs.
+
+    Attributes
+    ----------
+    promise : str
+        Who cannot be told from whom, in a sentence.
+    cost : str
+        How much accuracy the choice costs, in a sentence.
+    promise_in_rho : str, optional
+        The promise where it is another sentence in rho.
+    """
 
     promise: str
     cost: str
     promise_in_rho: str | None = None
-    """The promise where it is another sentence in rho."""
 
     def promised(self, budget: Spent) -> str:
         """Return the promise in the currency of a budget.

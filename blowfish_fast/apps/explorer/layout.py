@@ -80,10 +80,33 @@ ALL_RECORDS = {
 class AxisBins(NamedTuple):
     """How one attribute is cut for a question.
 
-    `labels` is the bin of each cell, extra cells included. The first `asked` bins are
-    shown; the others hold what is outside, missing or filtered out (`fails`). With a
-    row for missing values, `missing`, that is the last of those shown. `stretch` is the
-    same cut in closed form, for ordered attributes.
+    Ages from 0 to 70 lie in cells of 10 years. Asked for are bins of 20 years among the
+    ages from 10 to 50: bins 0 and 1 are shown, bin 2 holds what the filter leaves out,
+    and bin 3 the missing values.
+
+        age     0-  10-  20-  30-  40-  50-  60-  missing
+        label    2    0    0    1    1    2    2        3
+
+    Attributes
+    ----------
+    spec : AttributeSpec
+        The attribute as the table describes it.
+    labels : ndarray of int64, shape (cells,)
+        The bin of each cell. Extra cells, for missing values and for values outside,
+        come after the others.
+    bins : int
+        How many bins there are, those that are not shown included.
+    asked : int
+        How many bins are shown: they come first.
+    fails : ndarray of bool, shape (bins,)
+        The bins whose records do not pass the question's filter on this attribute.
+    edges : tuple
+        The borders of the shown bins, in values, or the names of their levels. It is
+        empty for an attribute that is not shown.
+    stretch : Stretch
+        The same cut in closed form, for ordered attributes.
+    missing : bool, default False
+        Whether the last bin that is shown holds the missing values.
     """
 
     spec: AttributeSpec
@@ -100,10 +123,21 @@ class AxisBins(NamedTuple):
 class Layout:
     """The bins of a question, and everything that is public about them.
 
-    The first `shown` of the `axes` are the attributes that are asked for; the others
-    are only filtered by. Of sums, means and shares they are the groups, and the axis
-    after them is the attribute that is added up, bin by bin; see ``amounts``. A coarse
-    cell is a cell of the product of all axes.
+    A coarse cell is a cell of the product of all axes.
+
+    Attributes
+    ----------
+    table : TableSpec
+        The table as it is described.
+    question : Question
+        The question, with its cost.
+    axes : tuple of AxisBins
+        The attributes that the question touches. Those that are asked for come first.
+        For a sum, mean or share these are the groups, and the next axis is the
+        attribute that is added up, bin by bin (see ``amounts``). The others are only
+        filtered by.
+    shown : int
+        How many of the axes are asked for.
     """
 
     table: TableSpec

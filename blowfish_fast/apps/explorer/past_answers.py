@@ -379,10 +379,24 @@ def _shared_by(place: int, level: int | None) -> float:
 class PastRelease:
     """A source: a stored release and its bins.
 
-    `level` is how far its noise was lowered, on a public grid (``refining``); None
-    where it never can be. `level_chosen` says whether earlier answers may have led to
-    that. `registered` is what was stated before its first noise was drawn. `bought` is
-    the question that it was bought for, if it is a broader one (Lemma PA10).
+    Attributes
+    ----------
+    entry : Entry
+        The charge in the ledger.
+    layout : Layout
+        The bins that were released.
+    release : HistogramRelease
+        The stored release.
+    level : int, optional
+        How far its noise was lowered, in steps of a public grid (``refining``); None
+        where it never can be.
+    level_chosen : bool, default False
+        Whether earlier answers may have led to that level.
+    registered : Registered
+        The questions that were stated before the first noise was drawn.
+    bought : Layout, optional
+        The question that the release was bought for, if that is a broader one
+        (Lemma PA10).
     """
 
     entry: Entry

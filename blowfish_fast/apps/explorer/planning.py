@@ -76,10 +76,22 @@ Kept = TypeVar("Kept")
 class Shape:
     """A question without its cost: bins, the policy over them, and queries.
 
-    `power` is that of the ledger's currency: 1 for epsilon, 2 for rho. `work` says how
-    much a price has to work through. A shape is `relaxed` where the policy of the table
-    has too many edges to be listed: it is planned as if whole records were secret,
-    which protects all that the policy does.
+    Attributes
+    ----------
+    layout : Layout
+        The bins.
+    policy : Policy
+        The policy of the table, over the bins.
+    workload : Workload
+        The queries over the bins that answer the question.
+    power : int
+        That of the ledger's currency: 1 for epsilon, 2 for rho.
+    work : Work
+        How much a price has to work through.
+    relaxed : bool, default False
+        Whether the policy of the table has too many edges to be listed. The question is
+        then planned as if whole records were secret, which protects all that the policy
+        does.
     """
 
     layout: Layout
@@ -157,7 +169,29 @@ class Shape:
 class Plan:
     """How a question would be answered, and at which price; nothing is private.
 
-    `cost` is in the ledger's currency; `free` answers are public and exact.
+    Attributes
+    ----------
+    layout : Layout
+        The bins of the question.
+    policy : Policy
+        The policy of the table, over the bins.
+    workload : Workload
+        The queries over the bins that answer the question.
+    mechanism : Mechanism
+        What answers them.
+    cost : Fraction
+        The price, in the ledger's currency.
+    free : bool
+        Whether the answers are public and exact, because no edge of the policy changes
+        them.
+    candidates : list of dict
+        A row for each mechanism that was tried: its name, its price under the name of
+        the currency (None if it is not admitted), and, where an accuracy was asked for,
+        how the price was found and the reason for a refusal. The cheapest comes first.
+    work : Work
+        How much the price had to work through.
+    relaxed : bool, default False
+        Whether whole records were taken as secret in place of the policy; see `Shape`.
 
     Examples
     --------

@@ -37,10 +37,20 @@ STATEMENT_SECONDS = 120
 class Source(NamedTuple):
     """A place of records: what messages call it, and how a connection is opened.
 
-    `side_by_side` is how many connections are of use at a time. `unchanging` says that
-    nobody can change the records meanwhile: they were read into memory, or DuckDB has
-    locked the file. `files` is the pattern of the files that hold them, empty if none
-    are watched.
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    open : callable
+        Takes nothing, and returns a new connection of Ibis.
+    side_by_side : int, default 1
+        How many connections are of use at a time.
+    unchanging : bool, default False
+        Whether nobody can change the records meanwhile: they were read into memory, or
+        DuckDB has locked the file.
+    files : str, default ""
+        The pattern of the files that hold the records, as ``glob`` reads it; empty if
+        no files are watched.
     """
 
     name: str

@@ -342,7 +342,15 @@ def _bearer_secret(request: Request) -> str | None:
 
 
 class Visit(NamedTuple):
-    """Who calls a route, and the server that is called."""
+    """Who calls a route, and the server that is called.
+
+    Attributes
+    ----------
+    who : Caller
+        The role and the name that the caller's secret stands for.
+    gate : Gate
+        The server's checks, and through it the workspace behind them.
+    """
 
     who: Caller
     gate: Gate

@@ -40,7 +40,46 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class ReceivedAnswer:
-    """An answer as the server gave it: see ``explorer.Answer``."""
+    """An answer as the server gave it; ``explorer.Answer`` is its other end.
+
+    Attributes
+    ----------
+    question : dict
+        The question as plain data.
+    axes : list of dict
+        For each attribute that is asked for: its name, its kind, the edges or levels of
+        its bins, and their number.
+    values : ndarray of float64
+        The answers that are shown, one per bin, stretch, box or quantile.
+    intervals : ndarray of float64, shape (*values.shape, 2), or None
+        Lower and upper ends; None where the mechanism knows no intervals.
+    confidence : float
+        The probability with which an interval holds what `intervals_hold` says.
+    mechanism : str
+        The name of the mechanism.
+    promise : str
+        How accurate the answer is, in a sentence.
+    request : str
+        The name under which the server stores and replays the answer.
+    replayed : bool
+        Whether the answer was stored before it was asked for this time.
+    intervals_hold : str, default "noise"
+        What the intervals hold: "truth", "certified", "noise" or "population".
+    remaining : float, optional
+        What is left of the budget after this answer, in the ledger's currency.
+    epsilon, rho : float, optional
+        What the answer was charged, under the name of the ledger's currency; the other
+        one is None.
+    remarks : list of str
+        What the numbers tell of the table's description, such as that much of a column
+        lies outside its cells.
+    raw : ndarray of float64, optional
+        The linear estimates from which the shown values were made; None for quantiles.
+    what : str, default "records"
+        What the numbers are: records, or a sum, mean or share.
+    unit : str, optional
+        The unit of a sum, mean or share, where the table's description has one.
+    """
 
     question: dict[str, Any]
     axes: list[dict[str, Any]]

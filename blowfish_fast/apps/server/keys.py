@@ -40,7 +40,15 @@ MOST_BUCKETS = 10_000
 
 
 class Caller(NamedTuple):
-    """Who is asking."""
+    """Who is asking.
+
+    Attributes
+    ----------
+    role : {"curator", "analyst", "monitor"}
+        What the caller may do.
+    name : str
+        The name that the curator gave; one name may stand in several roles.
+    """
 
     role: Role
     name: str
@@ -186,7 +194,18 @@ def write_privately(path: Path, plain: Any) -> None:
 
 @dataclass(frozen=True)
 class Login:
-    """A logged-in browser; what it changes must come with the token `csrf`."""
+    """A logged-in browser.
+
+    Attributes
+    ----------
+    identity : Caller
+        Who has logged in.
+    csrf : str
+        A second secret, drawn when the session begins. Requests that change something
+        must bring it in a header, which pages of other sites cannot do.
+    ends : float
+        When the session ends, on the clock of ``time.monotonic``, in seconds.
+    """
 
     identity: Caller
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))

@@ -38,7 +38,15 @@ Law = dict[Hashable, float]
 
 
 class ChoiceTerms(TypedDict):
-    """The policy and the epsilon under which a selector chooses."""
+    """The policy and the epsilon under which a selector chooses.
+
+    Attributes
+    ----------
+    policy : Policy
+        Which histograms are neighbours.
+    epsilon : Fraction
+        What the choice may spend.
+    """
 
     policy: Policy
     epsilon: Fraction

@@ -143,9 +143,20 @@ def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
     """Walk through a grid along the Hilbert curves of a row of cubes.
 
     The cubes have 2^levels cells to a side and follow one another along the axis
-    `longest`. A cube is entered at a corner (one bit per axis) and left at the next
-    corner along an axis. Its 2^d parts follow the Gray code, turned to that corner and
-    axis.
+    `longest`. A cube has 2^d parts, half as long in each of the d axes. A corner, and
+    the part that lies there, is a word of d bits, one per axis. The walk enters a cube
+    at a corner and leaves it at the next corner along its exit axis. Before it is
+    turned to the cube's own entry and exit, the walk visits the parts in the order of
+    the Gray code, in which one bit changes at a time. In the plane, that is an arch:
+
+        part           0    1    2    3
+        part_corner   00   01   11   10     where the part lies: p ^ (p >> 1)
+        part_entry    00   00   00   11     at which of its own corners it is entered
+        part_axis      0    1    1    0     its exit axis
+
+    The last two are those of C. Hamilton and A. Rau-Chaplin, Compact Hilbert indices,
+    Information Processing Letters 105 (2008). Instead of recursion the loop keeps for
+    each depth the next part, the entry, the exit axis and the lowest cell of its cube.
     """
     axes = sides.size
     parts = 1 << axes
@@ -212,8 +223,24 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
     Two axes of any sizes are walked in steps to one of the four adjoining cells; equal
     powers of two give Hilbert's curve. From three axes on it is Hilbert's curve on
     cubes, in a row along the longest axis, that just enclose the other axes, restricted
-    to the cells that exist: jumps occur where the cubes are not full. The result is
-    (cells,) int64: C-order indices, each cell once, cell 0 first.
+    to the cells that exist: jumps occur where the cubes are not full.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Cells along each axis, 0 or more.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        The C-order index of the cell at each step. Each cell occurs once, cell 0 first.
+
+    Raises
+    ------
+    InputError
+        If a side is negative.
+    SizeError
+        If the grid has more than `MOST_CELLS` cells.
 
     Examples
     --------
@@ -250,19 +277,25 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
 def step_directions(order: IntArray, columns: int) -> AnyArray:
     """Return where a walk in the plane comes from and goes to; nothing if it jumps.
 
-        0  1        at cell 1 of the walk 0, 1, 3, 2: from the left, on downwards
-        2  3
+    Each cell gets one byte of four pairs of bits. A pair is 0, 1 or 2 for a difference
+    of -1, 0 or 1. The walk 0, 1, 2, 5, 4, 3 at cell 2, which it enters from the left
+    and leaves downwards:
 
-    Four pairs of bits from the lowest on: rows and columns to the cell before, rows and
-    columns to the cell behind, 0, 1, 2 for -1, 0, 1. From three columns on the
-    difference of two indices gives both. `NO_STEP` stands for the ends of the walk.
+        0  1  2     bits 0-1   row of the cell before, less its own        0    1
+        3  4  5     bits 2-3   column of the cell before, less its own    -1    0
+                    bits 4-5   row of the cell behind, less its own        1    2
+                    bits 6-7   column of the cell behind, less its own     0    1
+                    together   1 + 0 * 4 + 2 * 16 + 1 * 64 = 97
+
+    The two ends of the walk have `NO_STEP`, four bits, in place of two pairs. With
+    three columns or more, the difference of two indices tells rows and columns apart.
 
     Parameters
     ----------
     order : ndarray of int64, shape (cells,)
         C-order index of the cell at each step.
     columns : int
-        Cells of a row.
+        Cells of a row, at least 3.
 
     Returns
     -------

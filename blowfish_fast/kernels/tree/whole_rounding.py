@@ -1,22 +1,33 @@
 """Whole numbers that add up at all levels of a tree, each next to its fit.
 
-Every leaf is cut into a whole number and a fraction. Each node hands one *open* leaf,
-with one fraction, to the node above; everything else below it is decided. In a family,
-two open leaves with fractions f and g are decided against each other:
+Every leaf is cut into a whole number and a fraction, and the fraction is still *open*.
+Below each node exactly one leaf stays open: the node hands it, with its fraction, to
+the node above. Where the open leaves of two children meet, with fractions f and g, one
+coin decides between them:
 
-    f + g < 1    one stays open with f + g: the first with chance f / (f + g)
-    f + g >= 1   one gets a record, the other stays open with f + g - 1:
-                 the first gets it with chance (1 - g) / (2 - f - g)
+    f + g < 1    one leaf stays open with f + g, the other gets nothing more:
+                 the first stays open with chance f / (f + g)
+    f + g >= 1   one leaf gets a record, the other stays open with f + g - 1:
+                 the first gets the record with chance (1 - g) / (2 - f - g)
 
-    leaves 2.5  1.25 | 0.75  3.5        4.25 below the first node, all of them 8
-           2 + 1/2, 1 + 1/4             f + g = 3/4: one of both stays open with 3/4
-                       0 + 3/4, 3 + 1/2 f + g = 5/4: one gets a record, 1/4 stays open
-           3/4 and 1/4                  f + g = 1: one gets a record, nothing is open
+At the root the last open leaf gets a record with chance f.
 
-What is decided below a node, plus its open fraction, is always its fit. So a node ends
-with the floor or the ceiling of its fit, which is its mean (Lemma NE4,
-``docs/proofs/nested.md``). Fractions are whole numbers of 2^-32, so that no record is
-lost by rounding; a node whose total is known exactly closes its leaf with what is
+Four leaves below two nodes, and the root above these:
+
+    8.00 root           3/4 + 1/4 = 1       one open leaf gets a record, nothing is open
+     |
+     +- 3.75 node       1/2 + 1/4 = 3/4     one of its leaves stays open, with 3/4
+     |   +- 2.50 leaf   2 records, 1/2 open
+     |   +- 1.25 leaf   1 record,  1/4 open
+     |
+     +- 4.25 node       3/4 + 1/2 = 5/4     one gets a record, the other keeps 1/4 open
+         +- 0.75 leaf   0 records, 3/4 open
+         +- 3.50 leaf   3 records, 1/2 open
+
+The records that are decided below a node and its open fraction add up to its fit. So a
+node ends with the floor or the ceiling of its fit, and with its fit in the mean (Lemma
+NE4, ``docs/proofs/nested.md``). Fractions are whole numbers of 2^-32, so that no record
+is lost by rounding. A node whose total is known exactly closes its leaf with what is
 missing, at most one record.
 """
 
@@ -34,7 +45,8 @@ ONE = 1 << 32
 """Parts of a record: 2^32."""
 
 COIN_BITS = 31
-"""Bits of a coin: its product with a fraction stays below 2^63."""
+"""Bits of a coin. A coin is multiplied by at most 2^32, and the product must stay below
+2^63, where whole numbers of 64 bits with a sign end."""
 
 
 @kernel
@@ -45,9 +57,31 @@ def _decide(
     coins: IntArray,
     first_child: IntArray,
 ) -> IntArray:
-    """Return the whole number of every node; `leaves` holds values at leaf nodes."""
+    """Return the whole number of every node, children before their parents.
+
+    Parameters
+    ----------
+    leaves : ndarray of float64, shape (nodes,)
+        The fit of every leaf; what stands at other nodes is not read.
+    exact : ndarray of bool, shape (nodes,)
+        Which totals are known.
+    totals : ndarray of int64, shape (nodes,)
+        The known totals; what stands at other nodes is not read.
+    coins : ndarray of int64, shape (nodes,)
+        Uniform draws from 0 to 2^31 - 1. A coin below c * 2^31 has the chance c; both
+        sides are multiplied by the denominator of c, so that nothing is divided.
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin, as in `Tree`.
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes,)
+        The whole numbers.
+    """
     nodes = leaves.size
     whole = np.zeros(nodes, dtype=np.int64)
+    # Of every node: records that are decided below it; its open leaf; that leaf's
+    # fraction, in parts of 2^-32.
     decided = np.zeros(nodes, dtype=np.int64)
     leaf = np.empty(nodes, dtype=np.int64)
     part = np.empty(nodes, dtype=np.int64)

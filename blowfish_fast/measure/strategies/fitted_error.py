@@ -28,24 +28,31 @@ from blowfish_fast.policies import Policy
 from .ordered_hierarchy import OrderedHierarchy
 
 Asked = Literal["ranges", "prefixes", "identity"]
-"""Whose squared error is compared: of all ranges, of running totals, of cells."""
+"""Of which queries the squared error is compared: "ranges", all ranges; "prefixes", all
+running totals; "identity", all single cells."""
 
 SMALL = Fraction(1, 100)
 """The epsilon or rho at which plans are tried: noise is nearly continuous there."""
 
 MASSES = (300.0, 30_000.0)
-"""Records of a tried line over the scale of noise on one count."""
+"""Records of each line that is tried, as multiples of the scale of the noise on one
+count. A line of few records is mostly noise, one of many is mostly counts."""
 
 TRIALS = 8
 """Draws for each line and each number of records."""
 
 KEY = 41
-"""From which the noise of all trials is drawn."""
+"""The seed from which the noise of all trials is drawn."""
 
 SPIKES = 8
+"""Cells that hold nearly all records of the line of spikes."""
+
 STEPS = 32
+"""Stretches of the line of steps."""
+
 SCATTER = 2_654_435_761
-"""A prime by which numbers are multiplied to put them in no order."""
+"""A prime near 2^32 times 0.618, the golden ratio. Its multiples, modulo 2^32, put
+cells in an order that looks random and is the same everywhere."""
 
 
 def fitted_part(
@@ -104,8 +111,9 @@ def _noise(scales: Scales, generator: np.random.Generator) -> IntArray:
 def _squared_error(errors: FloatArray, asked: Asked) -> float:
     """Return the mean square over all queries of one kind, from errors of cells.
 
-    The differences between all pairs of running sums have twice the variance of these
-    sums as their mean square.
+    The error of a range is the difference of two running sums of errors. Over all pairs
+    of sums, the mean square of their differences is twice the variance of the sums, so
+    no pair has to be listed.
     """
     if asked == "identity":
         return float(errors @ errors) / errors.size
@@ -118,12 +126,14 @@ def _squared_error(errors: FloatArray, asked: Asked) -> float:
 def public_shapes(cells: int) -> list[FloatArray]:
     """Return the four lines, each with a sum of 1."""
     place = np.arange(cells)
-    # A number of its own for every cell, in no order.
-    number = np.argsort(place * SCATTER % 2**32, kind="stable")
+    # The numbers 0 .. cells - 1 in an order that looks random.
+    shuffled = np.argsort(place * SCATTER % 2**32, kind="stable")
     spikes = np.zeros(cells)
-    spikes[number[:SPIKES]] = 1.0 / np.arange(1.0, min(SPIKES, cells) + 1.0)
+    spikes[shuffled[:SPIKES]] = 1.0 / np.arange(1.0, min(SPIKES, cells) + 1.0)
     hill = np.exp(-0.5 * ((place / cells - 0.4) / 0.12) ** 2) + 0.01
-    ranks = 1.0 / (1.0 + number)
+    ranks = 1.0 / (1.0 + shuffled)
+    # Lengths of 1 to 7 parts and heights of 1.5^-6 to 1.5^6; 5 and 11 have no common
+    # factor with 7 and 13, so that neither repeats soon.
     ends = np.cumsum(1.0 + np.arange(STEPS) * 5 % 7)
     step = np.searchsorted(ends, (place + 0.5) / cells * ends[-1])
     steps = 1.5 ** (step * 11 % 13 - 6.0)

@@ -408,7 +408,23 @@ class PrefixSums(LinearStrategy):
 
 
 class BorderNoise(NamedTuple):
-    """Noise at each border, the first exact; `least` is the scale of measured rows."""
+    """Noise of the running total at each border between cells.
+
+    The first border, before all cells, has the total 0 without noise. A row that was
+    neither measured nor is exact tells nothing, and has a very large variance.
+
+    Attributes
+    ----------
+    variances : ndarray of float64, shape (cells + 1,)
+        The variance of the noise at each border, in squared records.
+    widths : ndarray of float64, shape (cells + 1,)
+        Its scale: that of discrete Laplace noise, or the standard deviation of discrete
+        Gaussian noise.
+    least : float
+        The smallest scale of a measured row.
+    width : float
+        The scale that all rows share; nan if some row was not measured.
+    """
 
     variances: FloatArray
     widths: FloatArray

@@ -78,7 +78,15 @@ class NoiseTail:
 
 
 class Bounds(NamedTuple):
-    """Lower and upper ends, one of each per cell."""
+    """Intervals of counts.
+
+    Attributes
+    ----------
+    low : ndarray of int64, shape (cells,)
+        The lower end for each cell, in records.
+    high : ndarray of int64, shape (cells,)
+        The upper end, which belongs to the interval.
+    """
 
     low: IntArray
     high: IntArray

@@ -1,4 +1,15 @@
-"""What `SparseLaplace` publishes: heavy cells, and what is known of the others."""
+"""What `SparseLaplace` publishes: heavy cells, and what is known of the others.
+
+    port           22     80    443   ...
+    records         3    500   2000          private
+    noisy count     4    500   2001          noise on every cell, the empty ones too
+    listed          -    500   2001          where the noisy count reached the threshold
+
+Two questions have two kinds of intervals. For a cell that is *taken from the list*, the
+interval takes into account that only high noise gets an empty cell there. A cell that
+was *named before the list was seen* has one whether it is listed or not, and nothing
+selected it.
+"""
 
 from __future__ import annotations
 
@@ -151,6 +162,7 @@ class SparseRelease(Tabular, Release):
 
     @property
     def _tail(self) -> NoiseTail:
+        """How likely the noise is to reach any size."""
         return NoiseTail(self.listed.scales, self.listed.threshold)
 
     def cells(self, confidence: float = 0.95, *, together: bool = False) -> Table:
@@ -181,7 +193,10 @@ class SparseRelease(Tabular, Release):
         return Table(columns, experiment=not self.private)
 
     def _listed_bounds(self, miss: float) -> tuple[IntArray, IntArray]:
-        """Return the intervals of listed cells, each given its own threshold."""
+        """Return the intervals of listed cells, given that each reached its threshold.
+
+        Cells have one threshold, or words of each length their own.
+        """
         noisy = self.listed.noisy
         own = self.listed.thresholds_of(self.listed.keys)
         low, high = np.zeros_like(noisy), np.zeros_like(noisy)
@@ -230,6 +245,7 @@ class SparseRelease(Tabular, Release):
         share = miss / max(keys.size, 1) if together else miss
         listed_keys, noisy = self.listed.keys, self.listed.noisy
         if listed_keys.size:
+            # The list is sorted: the first key that is not smaller, if it is the same.
             nearest = np.searchsorted(listed_keys, keys)
             nearest = np.minimum(nearest, listed_keys.size - 1)
             is_listed = np.asarray(listed_keys[nearest] == keys, dtype=np.bool_)
@@ -288,6 +304,7 @@ class SparseRelease(Tabular, Release):
         return as_numbers([int(number or 0) for number in numbers], domain.size)
 
     def _places(self, keys: IntArray) -> list[IntArray]:
+        """Return the place of each cell along each axis, from its C-order number."""
         places: list[IntArray] = []
         rest = keys
         if self.domain.ndim == 1:
@@ -298,6 +315,7 @@ class SparseRelease(Tabular, Release):
         return places[::-1]
 
     def _in_persons(self, units: AnyArray) -> AnyArray:
+        """Return counts of persons from counts of parts of a person."""
         return units if self.units == 1 else units / self.units
 
     def to_dict(self) -> dict[str, Any]:
@@ -365,6 +383,7 @@ def _stored_keys(keys: IntArray) -> Any:
 
 
 def _read_keys(stored: Any, cells: int) -> IntArray:
+    """Return the numbers of cells that `_stored_keys` wrote."""
     if isinstance(stored, list):
         return as_numbers(map(int, stored), cells)
     return np.asarray(stored, dtype=np.int64)
@@ -372,7 +391,10 @@ def _read_keys(stored: Any, cells: int) -> IntArray:
 
 def _read_classes(stored: Any, domain: Attributes) -> tuple[CellClass, ...]:
     """Return the classes of a file; refuse those that do not make up the domain."""
-    classes = tuple(CellClass(int(a), int(b), int(t)) for a, b, t in stored)
+    classes = tuple(
+        CellClass(int(first), int(cells), int(threshold))
+        for first, cells, threshold in stored
+    )
     ends = [0, *(packed.first + packed.cells for packed in classes)]
     fits = [packed.first for packed in classes] == ends[:-1] and ends[-1] == domain.size
     if classes and not (
@@ -385,6 +407,11 @@ def _read_classes(stored: Any, domain: Attributes) -> tuple[CellClass, ...]:
 
 
 def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `SparseRelease` from a file; refuse what cannot be one.
+
+    A list that `SparseLaplace` publishes is sorted and holds no cell twice, and every
+    noisy count in it reaches the threshold of its cell. Intervals rest on that.
+    """
     kind: Any = WideDomain if content["wide"] else Domain
     domain = kind.from_dict(content["domain"])
     keys = _read_keys(content["keys"], domain.size)
@@ -407,9 +434,10 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
         and 1 <= told <= cells
         and (cells <= 2**62 or isinstance(domain, KeyDomain))
     )
-    unit = LARGEST_UNITS.get(scales.power, 0)
-    law = scales.rates.shape == scales.exact.shape == (1,) and scales.rates[0] > 0
-    if not (fits and law and 1 <= scales.unit <= unit):
+    largest_unit = LARGEST_UNITS.get(scales.power, 0)
+    # All cells have the same noise, so its scales have one row.
+    one_law = scales.rates.shape == scales.exact.shape == (1,) and scales.rates[0] > 0
+    if not (fits and one_law and 1 <= scales.unit <= largest_unit):
         raise ReleaseFileError("the listed cells do not fit the domain or the noise")
     units = int(content["units"])
     if not 1 <= units <= MOST_UNITS:

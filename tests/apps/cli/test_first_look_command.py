@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from blowfish_fast.apps.cli.files import look_source
+from blowfish_fast.apps.cli.files import survey_file
 from blowfish_fast.apps.cli.files.look_page import write_look
 from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.data.tables.answers import SurveyAnswers
@@ -102,7 +102,7 @@ def test_no_record_is_read_before_all_is_well(monkeypatch):
     def never(*_):
         raise AssertionError("a record was read")
 
-    monkeypatch.setattr(look_source, "read_answers", never)
+    monkeypatch.setattr(survey_file, "read_answers", never)
     assert "no record was read" in run(*LOOK, "--dry-run")
     assert told(*LOOK, "--dry-run")["columns"] == 4
     assert isinstance(refused(*LOOK, "--ledger", "book"), LedgerError)

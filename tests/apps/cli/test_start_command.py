@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from blowfish_fast.apps.cli.files import job_draft, look_source
-from blowfish_fast.data.csv_files import TextForm
+from blowfish_fast.apps.cli.files import job_draft, survey_file
 from blowfish_fast.errors import InputError
 from tests.apps.cli.asking import refused, run, told
 
@@ -47,7 +46,7 @@ def test_a_draft_from_a_code_book_runs_once_epsilon_is_stated(survey, monkeypatc
         raise AssertionError("a record was read")
 
     with monkeypatch.context() as reading:
-        reading.setattr(look_source, "read_answers", never)
+        reading.setattr(survey_file, "read_answers", never)
         report = told(*START, "--codebook", "codes.csv")
     assert report["stated"] == ["trust", "town"]
     assert report["open"] == ["age", "weight", 'odd "name" = 1']
@@ -126,15 +125,6 @@ def test_every_public_value_is_counted_by_the_release(survey):
     assert found == wanted | {"(outside)": 0, "(missing)": found["(missing)"]}
 
 
-def test_values_of_a_parquet_file_keep_their_blanks(survey):
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = arrow.table({"unit": [" g", "g", "NaN", "", None]})
-    parquet.write_table(table, survey / "units.parquet")
-    path = survey / "units.parquet"
-    assert look_source.values_of(path, TextForm(), "unit") == ["", " g", "NaN", "g"]
-
-
 def test_columns_of_one_name_are_called_by_their_places(survey):
     (survey / "twice.csv").write_text("age,answer,,answer\n3,y,1,a\n4,n,2,b\n5,n,2,b\n")
     report = told("start", "twice.csv", "--public", "answer (column 4)")
@@ -148,11 +138,6 @@ def test_columns_of_one_name_are_called_by_their_places(survey):
     run("release", "twice.toml", *asked, *paid, "--mechanism", "laplace")
     rows = told("answer", "third.blowfish", "--by", "column 3")["answers"]
     assert [round(row["count"]) for row in rows][:2] == [1, 2]
-
-
-def test_too_many_values_are_no_list(survey, monkeypatch):
-    monkeypatch.setattr(look_source, "MOST_VALUES", 1)
-    assert "at most 1 values" in str(refused(*START, "--public", "trust"))
 
 
 def test_a_wrong_name_lists_all_columns_nearest_first():

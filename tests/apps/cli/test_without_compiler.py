@@ -16,7 +16,7 @@ from blowfish_fast._support.compiler_watch import (
     is_short,
 )
 from blowfish_fast.apps.cli import mechanism_choice
-from blowfish_fast.apps.cli.files import look_source
+from blowfish_fast.apps.cli.files import survey_file
 from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.release_job import read_facts
@@ -132,7 +132,7 @@ def test_nobody_is_told_of_compiling_where_the_size_of_a_table_decides(
         monkeypatch.setattr(COMPILER, name, True)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(mechanism_choice, "choose_mechanism", noted)
-    monkeypatch.setattr(look_source, "columns_of", noted)
+    monkeypatch.setattr(survey_file, "columns_of", noted)
     data = tmp_path / "people.csv"
     data.write_text("age\n" + "20\n30000\n" * (rows // 2))
     words = ["release", "--data", str(data), "--domain", "age=0:100:10"]

@@ -32,7 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExperimentOptions:
-    """What is compared, on which data, and how often."""
+    """What is compared, on which data, and how often.
+
+    ``--help`` describes every field.
+
+    Attributes
+    ----------
+    policy : str
+        The policy, in the words of ``--policy``.
+    workload : str
+        The queries, in the words of ``--workload``.
+    """
 
     policy: PolicyWords
     workload: WorkloadWords = DEFAULT_WORKLOAD

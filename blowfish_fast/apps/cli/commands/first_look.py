@@ -166,8 +166,10 @@ def run_first_look(
     Example: blowfish first-look survey.csv --epsilon 1
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files import look_source
+    from blowfish_fast.apps.cli.files import survey_file
+    from blowfish_fast.apps.cli.files.look_json import columns_as_plain
     from blowfish_fast.apps.cli.files.look_page import WORDS_ARE_PLAIN, write_look
+    from blowfish_fast.apps.cli.files.look_payment import paid_by
     from blowfish_fast.apps.cli.files.outputs import check_file
     from blowfish_fast.apps.cli.options import refuse_existing
     from blowfish_fast.apps.cli.parsing.domain import parse_column
@@ -183,7 +185,7 @@ def run_first_look(
         COMPILER.tell = None
     form = TextForm(encoding, decimal)
     form.check()
-    names = look_source.columns_of(path, form, columns or [])
+    names = survey_file.columns_of(path, form, columns or [])
     stated: dict[str, Any] = {}
     for words in cells or ():
         domain: Any = parse_column(words)
@@ -208,13 +210,13 @@ def run_first_look(
         "dry_run": dry_run,
         "ledger": None if ledger is None else str(ledger),
     }
-    with look_source.paid_by(ledger, budget, request, seed, mechanism) as pay:
+    with paid_by(ledger, budget, request, seed, mechanism) as pay:
         report["remaining"] = None if pay is None else float(pay.remaining)
         if dry_run:
             _say_dry(report, as_json=as_json)
             return
         with spinner(f"reading {path.name}") as step:
-            answers = look_source.read_answers(path, form, names, stated)
+            answers = survey_file.read_answers(path, form, names, stated)
             step("looking")
             if pay is None:
                 look: Any = mechanism.release(answers, seed)
@@ -234,7 +236,7 @@ def run_first_look(
         "promise": str(look.guarantee),
     }
     if as_json:
-        report["looks"] = look_source.as_plain(look, confidence)
+        report["looks"] = columns_as_plain(look, confidence)
         show(report)
         return
     _show_columns(look, confidence)

@@ -64,7 +64,7 @@ def run_start(
 
     Example: blowfish start survey.csv --codebook codes.csv
     """
-    from blowfish_fast.apps.cli.files import job_draft, look_source
+    from blowfish_fast.apps.cli.files import job_draft, survey_file
     from blowfish_fast.apps.cli.options import refuse_existing
     from blowfish_fast.data.csv_files import TextForm, file_of
 
@@ -72,12 +72,12 @@ def run_start(
     form.check()
     named = list(public or ())
     # First, since what is no file has no name for the job either.
-    columns = look_source.columns_of(path, form, [])
+    columns = survey_file.columns_of(path, form, [])
     job = file_of(path).with_suffix(".toml") if out is None else out
     refuse_existing(job, overwrite=overwrite)
-    look_source.columns_of(path, form, named)
+    survey_file.columns_of(path, form, named)
     book = {} if codebook is None else job_draft.read_code_book(codebook)
-    values = {name: look_source.values_of(path, form, name) for name in named}
+    values = {name: survey_file.values_of(path, form, name) for name in named}
     sources = f"the header of {path.name}"
     sources += "" if codebook is None else f" and the code book {codebook.name}"
     sources += f"; values of {', '.join(named)} were read" if named else ""

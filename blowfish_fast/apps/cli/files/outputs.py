@@ -206,7 +206,17 @@ def rounded(release: Release) -> Release:
 
 
 class Written(NamedTuple):
-    """What was written where, and what could not be."""
+    """What was written where, and what could not be.
+
+    Attributes
+    ----------
+    files : dict of str to str
+        The path of each file that was written, by its kind: "release", "table",
+        "picture", "map", "report" or "synthetic".
+    problems : list of str
+        A sentence for each file that could not be written. The release is safe all the
+        same: it is written first.
+    """
 
     files: dict[str, str]
     problems: list[str]

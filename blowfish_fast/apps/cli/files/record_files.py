@@ -62,7 +62,16 @@ TableAxes = tuple[tuple[int, ...], ...]
 
 
 class Needed(NamedTuple):
-    """A column that is needed: its name, and what its values are."""
+    """A column that is needed.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the file.
+    kind : str
+        What its values are: "category", "number", "whole" (whole numbers that floats
+        may not hold exactly), "date" or "nanosecond" (times as fine as that).
+    """
 
     name: str
     kind: str

@@ -119,7 +119,20 @@ BY_TYPE = {
 
 
 class Place(NamedTuple):
-    """Where a job file states an option: ``[table] name``, and what it takes there."""
+    """Where a job file states an option: ``[table] name``, and what it takes there.
+
+    Attributes
+    ----------
+    table : str
+        The heading in the file, without brackets.
+    name : str
+        The name below that heading.
+    takes : str
+        What stands behind the name, in the words of messages; a key of `TAKES`.
+    names_file : bool
+        Whether the value is the name of a file, which is looked for beside the job
+        file.
+    """
 
     table: str
     name: str

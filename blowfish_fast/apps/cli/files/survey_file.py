@@ -1,20 +1,21 @@
-"""Everything around a first look: its file is read, its price paid, its result told.
+"""A file of which nothing is stated: names of columns from its head, answers as texts.
 
-A first look (`FirstLook`) publishes bars of every column of a file of which nothing is
-stated. The names of the columns are public and read from the head. Then the ledger is
-asked whether it would pay, and only then are the answers below the head read.
+    sex;age;         columns_of     ["sex", "age", "column 3"]     reads the head alone
+    f;20;1,5         read_answers   {"sex": ["f", "m"], ...}       reads every line
+    m;41;
+
+The names are public. The answers below the head are not: only a mechanism may see them,
+after a ledger has agreed to pay. `values_of` is the exception, for columns whose values
+the curator calls public.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from blowfish_fast._support.optional import require
-from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.apps.cli.files.record_files import (
     PARQUET,
     head_of,
@@ -30,15 +31,13 @@ from blowfish_fast.data.csv_files import (
     told_apart,
 )
 from blowfish_fast.data.tables.answers import SurveyAnswers
-from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
-from blowfish_fast.mechanisms.around_releases.first_look import FirstLook
+from blowfish_fast.errors import InputError
 
 MOST_VALUES = 1000
 """The most different values that are listed of a column whose values are public."""
 
 if TYPE_CHECKING:
     from blowfish_fast.data.domain import Domain
-    from blowfish_fast.release.wide.look_release import LookRelease
 
 
 def columns_of(path: Path, form: TextForm, wanted: Sequence[str]) -> list[str]:
@@ -204,107 +203,3 @@ def _parquet_names(path: Path) -> list[str]:
         raise InputError(
             f"{path} is no Parquet file ({type(problem).__name__})"
         ) from None
-
-
-@contextmanager
-def paid_by(
-    path: Path | None,
-    total: str | None,
-    request: str | None,
-    seed: int | None,
-    mechanism: FirstLook,
-) -> Iterator[Ledger | None]:
-    """Open the ledger that pays for a look, once it is sure that it would pay.
-
-    Nothing is charged here. A ledger that would refuse is found out before the answers
-    are read.
-
-    Parameters
-    ----------
-    path : Path or None
-        The file of the ledger; None if no ledger keeps account of the look.
-    total : str or None
-        The whole budget, for a ledger that does not exist yet.
-    request : str or None
-        The name under which the ledger keeps the look.
-    seed : int or None
-        A seed, which is refused beside a ledger: seeded draws protect nobody.
-    mechanism : FirstLook
-        The look that would be charged.
-
-    Yields
-    ------
-    Ledger or None
-        The ledger, open; None without a path.
-
-    Raises
-    ------
-    InputError
-        If a budget or a request is stated without a ledger, or a seed beside one.
-    LedgerError
-        If the ledger does not exist and no budget is stated for it.
-    BudgetError or PolicyError
-        If the ledger would refuse the look.
-    """
-    if path is None:
-        if total is not None or request is not None:
-            raise InputError(
-                "a budget and a request belong to a ledger; name its file, --ledger"
-            )
-        yield None
-        return
-    if seed is not None:
-        raise InputError(
-            "a seed makes an experiment, which no ledger pays for; leave --seed or "
-            "--ledger out"
-        )
-    if not path.exists() and total is None:
-        raise LedgerError(
-            f"there is no ledger at {path}; state its whole budget, --budget 2, and it "
-            "is made"
-        )
-    terms: dict[str, Any] = {} if path.exists() else {"policy": mechanism.policy}
-    with Ledger(path, epsilon=total, **terms) as ledger:
-        paid_before = request is not None and ledger.entry(request) is not None
-        preview = ledger.preview(mechanism)
-        if not paid_before and not preview.accepted:
-            policy_fits = mechanism.policy.implies(ledger.policy)
-            kind = BudgetError if policy_fits else PolicyError
-            raise kind(f"{preview.reason}. Nothing was charged")
-        yield ledger
-
-
-def as_plain(look: LookRelease, confidence: float) -> list[dict[str, Any]]:
-    """Return what was published of each column as plain data.
-
-    Parameters
-    ----------
-    look : LookRelease
-        The published look.
-    confidence : float
-        The probability with which each interval holds.
-
-    Returns
-    -------
-    list of dict
-        For each column its name and kind, its bars, how many answers are missing or
-        lie beside the bars, its quantiles and its middle, and whether noise hides so
-        much that the page draws it in grey.
-    """
-    return [
-        {
-            "column": column.name,
-            "kind": column.kind,
-            "bars": [bar._asdict() for bar in column.bars(confidence)],
-            "missing": column.missing(confidence)._asdict(),
-            "other": column.stray(confidence)._asdict(),
-            "quantiles": {
-                # An end that is infinite is no number of JSON.
-                str(part): [None if math.isinf(place) else place for place in places]
-                for part, places in column.quantiles(confidence).items()
-            },
-            "middle": column.middle(),
-            "too_noisy": column.too_noisy(confidence),
-        }
-        for column in look.columns
-    ]
