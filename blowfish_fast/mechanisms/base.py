@@ -18,6 +18,7 @@ from blowfish_fast._support.machine import check_memory
 from blowfish_fast._support.plug_ins import outside_parts
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import (
+    NamingRightWords,
     as_counts,
     as_share,
     check_progress,
@@ -203,7 +204,7 @@ class Outcome:
         return tuple(self.measurements) if self.stacked is None else (self.stacked,)
 
 
-class Mechanism(HasBudget, ABC):
+class Mechanism(NamingRightWords, HasBudget, ABC):
     """A private release of a histogram, tuned to a workload, under a policy.
 
     Parameters
@@ -256,13 +257,6 @@ class Mechanism(HasBudget, ABC):
     example_case: ClassVar[Example]
     budget: Budget
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in cls.__dict__:
-            own = naming_right_words(cls.__init__)
-            cls.__init__ = own  # type: ignore[method-assign]
-
-    @naming_right_words
     def __init__(
         self,
         policy: Policy,
