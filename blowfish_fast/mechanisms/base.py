@@ -67,6 +67,10 @@ PIECE_BYTES = 128
 """What one piece of a query, or one edge of a policy, takes in a release."""
 
 
+FAILED_OUTSIDE = "defined outside blowfish_fast, failed"
+"""What is said of a class from elsewhere whose own code failed."""
+
+
 @contextmanager
 def blamed_on(places: Callable[[], Sequence[str]]) -> Iterator[None]:
     """Run a block in which code from outside the package may be called.
@@ -106,12 +110,14 @@ def blamed_on(places: Callable[[], Sequence[str]]) -> Iterator[None]:
         yield
     except (BlowfishError, MemoryError):
         raise
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
+        # Code that ends the whole program, sys.exit("..."), failed too: a server and
+        # the next question go on.
         outside = places()
         if not outside:
             raise
         raise PlugInError(
-            f"{', '.join(outside)}, defined outside blowfish_fast, failed",
+            f"{', '.join(outside)}, {FAILED_OUTSIDE}",
             received=f"{type(problem).__name__}: {problem}",
             way_out="The fault is in that code, or in how it calls the package: mend "
             "it there, or ask its author",
@@ -528,11 +534,8 @@ class Mechanism(NamingRightWords, HasBudget, ABC):
         own_release = type(self)._published is Mechanism._published
         if not own_release or is_wide(self.domain) or not self._outside_parts():
             return outcome
-        if not isinstance(outcome, Outcome):
-            raise TypeError(
-                f"_run hands back an Outcome; it handed back {quoted(outcome)}"
-            )
-        cells, estimate = self.domain.size, np.asarray(outcome.estimate)
+        estimate = np.asarray(_as_outcome(outcome).estimate)
+        cells = self.domain.size
         if estimate.dtype.kind not in "iuf" or estimate.size != cells:
             raise ValueError(
                 f"the estimate of an Outcome has a number for each of {cells} cells; "
@@ -625,7 +628,7 @@ class Mechanism(NamingRightWords, HasBudget, ABC):
     def _forecast(self) -> Outcome:
         handle = self._handle(None, Account(self.budget), None)
         with blamed_on(self._outside_parts):
-            return self._run(Forecast.over(handle))
+            return _as_outcome(self._run(Forecast.over(handle)))
 
     def _predictable(self, workload: Workload | None) -> tuple[Measurement, Workload]:
         asked = self.workload if workload is None else workload
@@ -706,6 +709,15 @@ class Mechanism(NamingRightWords, HasBudget, ABC):
         ]
         rows += self._options().items()
         return panel(type(self).__name__, rows, sentence=str(promise))
+
+
+def _as_outcome(handed_back: Any) -> Outcome:
+    """Refuse what a recipe hands back in place of an outcome: the recipe's fault."""
+    if not isinstance(handed_back, Outcome):
+        raise TypeError(
+            f"_run hands back an Outcome; it handed back {quoted(handed_back)}"
+        )
+    return handed_back
 
 
 def read_partition(
