@@ -166,16 +166,39 @@ def compiled_before(module: str) -> bool:
         begin with the stamp, which is read without the compiler. What a platform wheel
         brings counts too.
     """
-    ours, named = Path(__file__).parents[1] / "kernels", "NUMBA_CACHE_DIR"
-    usual = [ours, Path.home() / ".cache" / "numba"]
-    places = (
-        [ours / "compiled", Path(os.environ[named])] if named in os.environ else usual
-    )
+    places = [KERNEL_FILES / "compiled", *_written_places()]
     stamp = source_stamp(f"{KERNELS}.{module}").encode()
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
     pattern = f"{module.rpartition('.')[2]}.*.{python}*.nbi"
     files = (file for place in places for file in place.rglob(pattern))
     return any(_holds(file, stamp) for file in files)
+
+
+KERNEL_FILES = Path(__file__).parents[1] / "kernels"
+"""The folder of the kernels' sources; Numba keeps machine code beside them."""
+
+
+def _written_places() -> list[Path]:
+    """Return the folders that machine code is written to, the first that takes it."""
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return [Path(os.environ["NUMBA_CACHE_DIR"])]
+    return [KERNEL_FILES, Path.home() / ".cache" / "numba"]
+
+
+def can_keep_kernels() -> bool:
+    """Tell whether what is compiled now is found on disk by the next process.
+
+    Returns
+    -------
+    bool
+        Whether one of the folders of machine code can be written to, or be made. A
+        read-only one, as a container has it, keeps nothing.
+    """
+    for place in _written_places():
+        there = next(one for one in (place, *place.parents) if one.exists())
+        if os.access(there, os.W_OK):
+            return True
+    return False
 
 
 def _holds(file: Path, stamp: bytes) -> bool:

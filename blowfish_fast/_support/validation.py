@@ -579,9 +579,8 @@ class malformed_as:
             except self.error as problem:
                 cause = problem.__cause__
                 if isinstance(cause, TypeError) and _never_began(cause, guarded):
-                    raise TypeError(
-                        f"{cause}{_meant(cause, function, named)}"
-                    ) from None
+                    hint = _meant(cause, function, named, function.__name__)
+                    raise TypeError(f"{cause}{hint}") from None
                 raise
 
         return guarded
@@ -618,9 +617,31 @@ def naming_right_words(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError as problem:
             if not named or not _never_began(problem, guarded):
                 raise
-            raise TypeError(f"{problem}{_meant(problem, function, named)}") from None
+            words, called = str(problem), function.__name__
+            if called == "__init__" and arguments:
+                # A class may inherit its constructor: the one that was called is named.
+                called = type(arguments[0]).__name__
+                words = words.replace(f"{function.__qualname__}()", f"{called}()")
+            hint = _meant(problem, function, named, called)
+            raise TypeError(f"{words}{hint}") from None
 
     return guarded
+
+
+class NamingRightWords:
+    """Classes that answer a wrong keyword of their constructors with the right one.
+
+    The constructor of each subclass is guarded by `naming_right_words`, so signatures
+    stay what they are. A class that writes none of its own inherits a guarded one.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            own = naming_right_words(cls.__init__)
+            cls.__init__ = own  # type: ignore[method-assign]
 
 
 def _never_began(problem: TypeError, caller: Callable[..., Any]) -> bool:
@@ -636,7 +657,10 @@ def _never_began(problem: TypeError, caller: Callable[..., Any]) -> bool:
 
 
 def _meant(
-    problem: TypeError, function: Callable[..., Any], named: Mapping[str, Any]
+    problem: TypeError,
+    function: Callable[..., Any],
+    named: Mapping[str, Any],
+    call: str,
 ) -> str:
     """Return the nearest right keyword for the first wrong one, as a question."""
     if "did you mean" in str(problem).lower():
@@ -649,28 +673,69 @@ def _meant(
     wrong = [word for word in named if word not in declared]
     if not wrong:
         return ""
-    ours = OUR_WORDS.get(wrong[0])
-    if ours in declared:
-        return f" (did you mean {ours!r}?)"
+    ours = [word for word in OUR_WORDS.get(wrong[0], "").split() if word in declared]
+    if ours:
+        return f" (did you mean {ours[0]!r}?)"
     if "epsilon" in declared and wrong[0] in ("seed", "random_state", "rng"):
         return " (noise is drawn later: state rng=... to release)"
     hint = nearest(wrong[0], declared)
-    if hint or "name" not in declared or "name" in named:
+    if hint:
         return hint
+    if "name" not in declared or "name" in named:
+        return f" (it takes {', '.join(declared)})"
     # Others name a column by a keyword: from_levels(sex=["f", "m"]).
-    call = f"{function.__name__}(..., name={wrong[0]!r})"
+    written = f"{call}(..., name={wrong[0]!r})"
     each = " for each, and join them by Domain.product" if len(wrong) > 1 else ""
-    return f" (write {call}{each})"
+    return f" (write {written}{each})"
 
 
 OUR_WORDS = {
+    # Places and seeds.
     "crs": "system",
     "srid": "system",
     "seed": "rng",
     "random_state": "rng",
+    "file": "path",
+    "filename": "path",
+    # Budgets and promises.
     "eps": "epsilon",
     "budget": "epsilon",
+    "total": "epsilon",
     "alpha": "confidence",
     "level": "confidence",
+    "reason": "why",
+    # Domains.
+    "size": "shape",
+    "n": "shape",
+    "cells": "shape",
+    "label": "name",
+    "labels": "names",
+    "bins": "edges",
+    "categories": "levels",
+    # Policies and workloads.
+    "threshold": "theta",
+    "distance": "theta",
+    "partition": "labels",
+    "groups": "labels",
+    "blocks": "labels",
+    "regions": "labels",
+    "adjacency": "edges",
+    "lows": "starts",
+    "highs": "ends",
+    "stops": "ends",
+    "attributes": "axes",
+    "columns": "axes",
+    "queries": "matrix",
+    # Counts and records.
+    "values": "counts weights",
+    "data": "counts records",
+    "counts": "data",
+    "histogram": "data",
+    "user": "person",
+    "max_records": "at_most",
+    "clip": "outside",
+    "null": "missing",
+    "date": "column",
+    "period": "every",
 }
-"""Keywords of other libraries, and ours for the same."""
+"""Keywords of other libraries, and ours for the same: the first that a call takes."""

@@ -15,6 +15,7 @@ from blowfish_fast._support.validation import (
     as_integers,
     as_whole,
     malformed_as,
+    naming_right_words,
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import CountsError, InputError
@@ -57,6 +58,7 @@ class AtMost(HasBudget, int):
         return own
 
 
+@naming_right_words
 def choose_at_most(
     records_per_person: Any,
     *,
@@ -219,6 +221,7 @@ class LostRecords(NamedTuple):
         )
 
 
+@naming_right_words
 def truncation_loss(
     records_per_person: Any,
     *,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_fraction
+from blowfish_fast._support.validation import NamingRightWords, as_fraction
 from blowfish_fast.data.axes import representatives
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -68,7 +68,7 @@ MOST_STEPS = 2**24
 """Largest value in steps: sums over a hundred billion records stay exact."""
 
 
-class Session:
+class Session(NamingRightWords):
     """Interactive questions about one histogram, paid from one ledger.
 
     The session holds the data: hand out answers, not the session.

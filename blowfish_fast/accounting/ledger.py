@@ -24,11 +24,13 @@ import numpy as np
 from blowfish_fast._support.html import panel, spent_bar, table
 from blowfish_fast._support.plug_ins import check_vouched
 from blowfish_fast._support.validation import (
+    NamingRightWords,
     as_choice,
     as_epsilon,
     as_whole,
     check_progress,
     malformed_as,
+    naming_right_words,
     quoted,
 )
 from blowfish_fast.data.frames import Table
@@ -104,7 +106,7 @@ READING = "reading"
 """The word under which the numbers of a free answer are stored."""
 
 
-class Ledger(HasBudget):
+class Ledger(NamingRightWords, HasBudget):
     """A budget that is charged before anything is measured.
 
     Everything ever released through one ledger is, together, epsilon-Blowfish for its
@@ -299,6 +301,7 @@ class Ledger(HasBudget):
     def _price(self, mechanism: Mechanism) -> Fraction:
         return price_in(mechanism, self.currency)
 
+    @naming_right_words
     def release(
         self,
         mechanism: Mechanism,
@@ -584,6 +587,7 @@ class Ledger(HasBudget):
         refuse_refinement(before, refiner, version, self.currency, opened=opened)
         return before, refiner
 
+    @naming_right_words
     def certify(
         self,
         release: Release,
@@ -747,6 +751,7 @@ class Ledger(HasBudget):
             check_regions(regions, terms.policy)
         return self._settle(checked, terms, request, rng, progress, by)
 
+    @naming_right_words
     def allot(self, analyst: str, amount: Any) -> None:
         """Set what an analyst may spend of the budget in all, in its currency.
 
@@ -979,6 +984,7 @@ class Ledger(HasBudget):
         charges = self._journal.history(last, before, analyst)
         return [Entry.of(charge, self.currency) for charge in charges]
 
+    @naming_right_words
     def amend(
         self,
         *,
@@ -1055,6 +1061,7 @@ class Ledger(HasBudget):
         _check_policy(policy)
         add_columns(self._journal, self._terms(), policy, {"why": why, "by": by})
 
+    @naming_right_words
     def raise_budget(self, amount: Any, *, why: str, by: str = "") -> None:
         """Raise the whole budget, at any time; the log says when, why and by whom.
 

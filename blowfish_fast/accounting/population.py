@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 from weakref import WeakValueDictionary
 
 from blowfish_fast._support.plug_ins import check_vouched
-from blowfish_fast._support.validation import malformed_as, quoted
+from blowfish_fast._support.validation import NamingRightWords, malformed_as, quoted
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.policies import Full, PerPerson, Policy, WithAbsent, from_dict
@@ -102,7 +102,7 @@ _OWNERS: WeakValueDictionary[str, Population] = WeakValueDictionary()
 """By source, the population of this process that pays for it."""
 
 
-class Population:
+class Population(NamingRightWords):
     """People whose records lie in several tables, and the one budget they share.
 
     Two descriptions of one source share the budget: they belong to one population, and

@@ -24,6 +24,7 @@ from blowfish_fast._support.validation import (
     as_fraction,
     as_whole,
     malformed_as,
+    naming_right_words,
 )
 from blowfish_fast.data.domain import is_wide
 from blowfish_fast.errors import EpsilonError, InputError, PolicyError, SizeError
@@ -108,6 +109,7 @@ def risk(
 ) -> FloatArray: ...
 
 
+@naming_right_words
 def risk(
     prior: Any,
     *,

@@ -23,7 +23,12 @@ from blowfish_fast._support.validation import (
     as_whole,
     naming_right_words,
 )
-from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
+from blowfish_fast.errors import (
+    BlowfishError,
+    DataDependentError,
+    InputError,
+    PlugInError,
+)
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.selectors.partitions import Descent
 from blowfish_fast.measure.strategies.cells import mean_noise
@@ -355,7 +360,7 @@ class TableEntry(NamedTuple):
         except DataDependentError:
             return Advice(name, "untried", math.inf, {}, mechanism, self.reason)
         except BlowfishError as problem:
-            return Advice(name, "refused", math.inf, {}, None, shorten(str(problem)))
+            return _refused(name, problem)
         return Advice(name, "predicted", error, {}, mechanism, self.reason)
 
 
@@ -469,14 +474,20 @@ def _tried(
         try:
             errors = typical_errors(line.mechanism, shapes, trials=trials)
         except BlowfishError as problem:
-            yield Advice(
-                line.name, "refused", math.inf, {}, None, shorten(str(problem))
-            )
+            yield _refused(line.name, problem)
             continue
         yield line._replace(
             kind="typical", error=geometric_mean(errors.values()), by_shape=errors
         )
     report(len(lines), len(lines), "done")
+
+
+def _refused(name: str, problem: BlowfishError) -> Advice:
+    """Return the line of a mechanism that cannot be used, with the reason."""
+    # The fault of somebody's own code is told in full: its author has to find it.
+    own = isinstance(problem, PlugInError)
+    reason = str(problem) if own else shorten(str(problem))
+    return Advice(name, "refused", math.inf, {}, None, reason)
 
 
 def _reasons(lines: list[Advice], records: int | None) -> Iterator[str]:

@@ -14,7 +14,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast._support.validation import as_choice, as_number, as_whole, quoted
+from blowfish_fast._support.validation import (
+    as_choice,
+    as_number,
+    as_whole,
+    naming_right_words,
+    quoted,
+)
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError, WorkloadError
 from blowfish_fast.measure.budgets import Budget
@@ -120,6 +126,7 @@ class TablesTranslation(Sequence[TypicalTables]):
         return "\n".join(self._lines())
 
 
+@naming_right_words
 def translate_tables(
     policy: Policy,
     tables: Tables,

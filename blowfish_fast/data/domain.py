@@ -12,6 +12,7 @@ import numpy as np
 from blowfish_fast._support.near_misses import Hinting
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import (
+    NamingRightWords,
     as_integers,
     as_whole,
     malformed_as,
@@ -60,7 +61,7 @@ class AxisView(NamedTuple):
     labels: IntArray
 
 
-class Attributes(metaclass=Hinting):
+class Attributes(NamingRightWords, metaclass=Hinting):
     """Attributes in order, with different names; what both kinds of domain share."""
 
     __slots__ = ("_shape", "attributes")

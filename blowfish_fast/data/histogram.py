@@ -14,6 +14,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.near_misses import Hinting
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import (
+    NamingRightWords,
     as_counts,
     as_integers,
     malformed_as,
@@ -192,7 +193,7 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         return CellQuery.over(self.domain, self.rules, bounded, columns, units, keys)
 
 
-class PrivateCounts(metaclass=Hinting):
+class PrivateCounts(NamingRightWords, metaclass=Hinting):
     """True counts: read-only, and never printed."""
 
     __slots__ = ("bound", "counts", "domain")

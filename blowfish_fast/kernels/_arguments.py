@@ -11,6 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -73,6 +74,11 @@ def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
                     _check_list(argument)
                 elif isinstance(argument, str | bytes):
                     _check_text(argument, takes_texts)
+                elif isinstance(argument, np.generic | complex):
+                    # Compiled code would mix numpy's kinds: the sum of a place and a
+                    # uint64 is a double there, and no place any more.
+                    given = tuple(map(_plain_number, given))
+                    named = {name: _plain_number(one) for name, one in named.items()}
             return kernel(*given, **named)
         except BlowfishError:
             raise
@@ -91,10 +97,81 @@ def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
                 raise TypeError(f"{kernel.__name__}{signature}: {misfit}") from None
             raise InputError(
                 f"{kernel.__name__} takes numbers and arrays of real numbers as its "
-                f"docstring says; received something else ({_first_line(problem)})"
+                "docstring says",
+                received=_first_misfit(signature, given, named)
+                or f"something else ({_first_line(problem)})",
+                code="odd_argument",
             ) from problem
 
     return guarded
+
+
+def _plain_number(argument: Any) -> Any:
+    """Return a scalar of numpy as Python's own number; refuse complex numbers."""
+    if isinstance(argument, np.generic):
+        argument = argument.item()
+    if isinstance(argument, complex):
+        raise InputError("kernels take real numbers", received=repr(argument))
+    return argument
+
+
+WANTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "Number": "a number",
+    "Fraction": "a number",
+    "Tree": "a tree, as regular_tree makes it",
+    "Words": "a function that gives words, as secure_words does",
+}
+"""What parameters of each kind are called in a message."""
+
+
+def _first_misfit(
+    signature: inspect.Signature, given: tuple[Any, ...], named: dict[str, Any]
+) -> str | None:
+    """Name the first argument that is not of the kind of its parameter."""
+    for name, value in signature.bind(*given, **named).arguments.items():
+        parameter = signature.parameters[name]
+        # Annotations are texts here, with the alternatives between upright strokes.
+        kinds = [kind.strip() for kind in str(parameter.annotation).split("|")]
+        if value is None and ("None" in kinds or parameter.default is None):
+            continue
+        wanted = [WANTED[kind] for kind in kinds if kind in WANTED]
+        arrays = any(kind.endswith("Array") for kind in kinds)
+        fits = {
+            "int": _is_whole(value),
+            "float": _is_number(value),
+            "Number": _is_number(value),
+            "Fraction": _is_number(value),
+            "Tree": type(value).__name__ == "Tree",
+            "Words": callable(value),
+        }
+        if arrays:
+            if isinstance(value, np.ndarray) or _is_number(value) or _is_row(value):
+                continue
+            return f"{type(value).__name__} for {name}, which is an array of numbers"
+        if wanted and not any(fits[kind] for kind in kinds if kind in WANTED):
+            shown = repr(value)[:40]
+            return f"{shown} for {name}, which is {wanted[0]}"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Fraction) and value == value
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) < 2**63
+
+
+def _is_row(value: Any) -> bool:
+    """Return whether a list or a tuple becomes an array of real numbers."""
+    if not isinstance(value, list | tuple):
+        return False
+    try:
+        return np.asarray(value).dtype.kind in NUMBERS
+    except (ValueError, OverflowError):
+        return False
 
 
 def _refuse(dtype: Any) -> NoReturn:
@@ -188,6 +265,8 @@ def whole_numbers(values: Any) -> IntArray:
     """
     array = np.asarray(values)
     if array.dtype.kind == "f":
+        # Limits of int64 are no numbers of 16 bits.
+        array = np.asarray(array, dtype=np.float64)
         # Doubles from 2^63 on are no int64, and -2^63 is one.
         held = (array == np.floor(array)) & (array >= -(2.0**63)) & (array < 2.0**63)
         if not held.all():

@@ -67,7 +67,8 @@ def run_unseen(draw: Callable[[], Result], *, secure: bool = True) -> Result:
     -----
     An interruption (Ctrl-C, or whatever else is no `Exception`) passes, since its
     moment is the caller's choice, but without the frames that would tell which branch
-    the draw had taken. Nothing of the draw is left then: it was dropped unseen.
+    the draw had taken, and without words: ``sys.exit("...")`` inside a draw ends the
+    program with code 1. Nothing of the draw is left then: it was dropped unseen.
 
     Examples
     --------
@@ -88,6 +89,10 @@ def run_unseen(draw: Callable[[], Result], *, secure: bool = True) -> Result:
         if not secure:
             raise
         stopped = interruption
+        # What ends the program from inside the draw may say what was drawn.
+        stopped.args = ()
+        if isinstance(stopped, SystemExit) and not isinstance(stopped.code, int):
+            stopped.code = 1
     # Outside of the handlers, where no exception of the draw is at hand any more: it
     # would be printed as the context of this one, with its words and its frames.
     stopped.__context__ = stopped.__cause__ = None

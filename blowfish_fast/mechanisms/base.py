@@ -18,6 +18,7 @@ from blowfish_fast._support.machine import check_memory
 from blowfish_fast._support.plug_ins import outside_parts
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import (
+    NamingRightWords,
     as_counts,
     as_share,
     check_progress,
@@ -66,6 +67,10 @@ PIECE_BYTES = 128
 """What one piece of a query, or one edge of a policy, takes in a release."""
 
 
+FAILED_OUTSIDE = "defined outside blowfish_fast, failed"
+"""What is said of a class from elsewhere whose own code failed."""
+
+
 @contextmanager
 def blamed_on(places: Callable[[], Sequence[str]]) -> Iterator[None]:
     """Run a block in which code from outside the package may be called.
@@ -105,12 +110,14 @@ def blamed_on(places: Callable[[], Sequence[str]]) -> Iterator[None]:
         yield
     except (BlowfishError, MemoryError):
         raise
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
+        # Code that ends the whole program, sys.exit("..."), failed too: a server and
+        # the next question go on.
         outside = places()
         if not outside:
             raise
         raise PlugInError(
-            f"{', '.join(outside)}, defined outside blowfish_fast, failed",
+            f"{', '.join(outside)}, {FAILED_OUTSIDE}",
             received=f"{type(problem).__name__}: {problem}",
             way_out="The fault is in that code, or in how it calls the package: mend "
             "it there, or ask its author",
@@ -203,7 +210,7 @@ class Outcome:
         return tuple(self.measurements) if self.stacked is None else (self.stacked,)
 
 
-class Mechanism(HasBudget, ABC):
+class Mechanism(NamingRightWords, HasBudget, ABC):
     """A private release of a histogram, tuned to a workload, under a policy.
 
     Parameters
@@ -256,13 +263,6 @@ class Mechanism(HasBudget, ABC):
     example_case: ClassVar[Example]
     budget: Budget
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in cls.__dict__:
-            own = naming_right_words(cls.__init__)
-            cls.__init__ = own  # type: ignore[method-assign]
-
-    @naming_right_words
     def __init__(
         self,
         policy: Policy,
@@ -534,11 +534,8 @@ class Mechanism(HasBudget, ABC):
         own_release = type(self)._published is Mechanism._published
         if not own_release or is_wide(self.domain) or not self._outside_parts():
             return outcome
-        if not isinstance(outcome, Outcome):
-            raise TypeError(
-                f"_run hands back an Outcome; it handed back {quoted(outcome)}"
-            )
-        cells, estimate = self.domain.size, np.asarray(outcome.estimate)
+        estimate = np.asarray(_as_outcome(outcome).estimate)
+        cells = self.domain.size
         if estimate.dtype.kind not in "iuf" or estimate.size != cells:
             raise ValueError(
                 f"the estimate of an Outcome has a number for each of {cells} cells; "
@@ -631,7 +628,7 @@ class Mechanism(HasBudget, ABC):
     def _forecast(self) -> Outcome:
         handle = self._handle(None, Account(self.budget), None)
         with blamed_on(self._outside_parts):
-            return self._run(Forecast.over(handle))
+            return _as_outcome(self._run(Forecast.over(handle)))
 
     def _predictable(self, workload: Workload | None) -> tuple[Measurement, Workload]:
         asked = self.workload if workload is None else workload
@@ -712,6 +709,15 @@ class Mechanism(HasBudget, ABC):
         ]
         rows += self._options().items()
         return panel(type(self).__name__, rows, sentence=str(promise))
+
+
+def _as_outcome(handed_back: Any) -> Outcome:
+    """Refuse what a recipe hands back in place of an outcome: the recipe's fault."""
+    if not isinstance(handed_back, Outcome):
+        raise TypeError(
+            f"_run hands back an Outcome; it handed back {quoted(handed_back)}"
+        )
+    return handed_back
 
 
 def read_partition(

@@ -12,9 +12,9 @@ from typing import Any
 from blowfish_fast import mechanisms
 from blowfish_fast._support.plug_ins import is_trusted, place_of
 from blowfish_fast._support.validation import quoted
-from blowfish_fast.errors import InputError, nearest
+from blowfish_fast.errors import InputError, PlugInError, nearest
 
-from .base import Mechanism, blamed_on
+from .base import FAILED_OUTSIDE, Mechanism, blamed_on
 from .chosen_tables import ChosenTables
 from .contingency import Contingency
 from .laplace import Gaussian
@@ -100,12 +100,19 @@ def _imported(named: str) -> Any:
     place = offered_mechanisms().get(named) or EntryPoint(named, named, GROUP)
     try:
         return place.load()
-    except Exception as problem:
-        # What fails while somebody else's module is run may be anything.
+    except (ImportError, AttributeError) as problem:
         raise InputError(
             "a mechanism from outside is a class in a module that can be imported",
             received=f"{place.value!r}: {type(problem).__name__}, {problem}",
             way_out="Install its package, or run the command in the folder of the file",
+        ) from problem
+    except (Exception, SystemExit) as problem:
+        # What fails while somebody else's module is run may be anything.
+        raise PlugInError(
+            f"the module of {place.value!r}, {FAILED_OUTSIDE} while it was imported",
+            received=f"{type(problem).__name__}: {problem}",
+            way_out="The fault is in that file: mend it there, or ask its author",
+            code="plug_in_failed",
         ) from problem
 
 

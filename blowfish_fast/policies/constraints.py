@@ -26,7 +26,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
-from blowfish_fast._support.validation import as_integers, as_whole, malformed_as
+from blowfish_fast._support.validation import (
+    NamingRightWords,
+    as_integers,
+    as_whole,
+    malformed_as,
+)
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DomainError, PolicyError
 
@@ -56,7 +61,7 @@ class CellKinds(NamedTuple):
         return self.pointers.size - 2
 
 
-class Constraints(ABC):
+class Constraints(NamingRightWords, ABC):
     """Count queries over a domain whose answers are public.
 
     Examples

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_integers
+from blowfish_fast._support.validation import NamingRightWords, as_integers
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError, SizeError
@@ -112,7 +112,7 @@ class PersonRule(NamedTuple):
     count: str  # type: ignore[assignment]
 
 
-class PolicyGraph(ABC):
+class PolicyGraph(NamingRightWords, ABC):
     """The graph of a policy: connected and without "absent" unless stated otherwise."""
 
     kind: ClassVar[str]

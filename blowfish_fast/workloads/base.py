@@ -9,7 +9,12 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_whole, malformed_as, quoted
+from blowfish_fast._support.validation import (
+    NamingRightWords,
+    as_whole,
+    malformed_as,
+    quoted,
+)
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.errors import CountsError, DomainError, SizeError, WorkloadError
@@ -124,7 +129,7 @@ def _as_numbers(array: AnyArray) -> AnyArray:
         return array.astype(np.float64, copy=False)
 
 
-class Workload(ABC):
+class Workload(NamingRightWords, ABC):
     """A list of linear queries over a domain; ``a | b`` asks both.
 
     Examples

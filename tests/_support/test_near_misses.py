@@ -285,6 +285,73 @@ def test_a_seed_is_called_rng_where_noise_is_drawn():
             laplace.release([1, 2, 3, 4], **{word: 1})
 
 
+LINE = bf.Domain(4)
+GRID = bf.Domain((2, 2), names=["a", "b"])
+GUESSES = {
+    "Ledger": (bf.Ledger, (), "eps", "did you mean 'epsilon'"),
+    "Ledger, budget": (bf.Ledger, (), "budget", "did you mean 'epsilon'"),
+    "Ledger, file": (bf.Ledger, (), "filename", "did you mean 'path'"),
+    "Population": (bf.Population, ("p",), "persons", "did you mean 'person'"),
+    "Series": (bf.Series, (None,), "period", "did you mean 'every'"),
+    "Session": (bf.Session, (None,), "counts", "did you mean 'data'"),
+    "Full": (bf.policies.Full, (LINE,), "theta", "takes domain"),
+    "Threshold": (bf.policies.Threshold, (LINE,), "threshold", "mean 'theta'"),
+    "Threshold, k": (
+        bf.policies.Threshold,
+        (LINE,),
+        "k",
+        "theta, unit, metric",
+    ),
+    "Blocks": (bf.policies.Blocks, (LINE,), "partition", "mean 'labels'"),
+    "Graph": (bf.policies.Graph, (LINE,), "adjacency", "mean 'edges'"),
+    "Ranges": (bf.workloads.Ranges, (LINE,), "lows", "mean 'starts'"),
+    "Marginals": (bf.workloads.Marginals, (GRID,), "columns", "mean 'axes'"),
+    "Linear": (bf.workloads.Linear, (LINE,), "queries", "mean 'matrix'"),
+    "Sum": (bf.workloads.Sum, (LINE,), "values", "mean 'weights'"),
+    "Domain": (bf.Domain, (), "size", "did you mean 'shape'"),
+    "WideDomain": (bf.WideDomain, (4,), "name", "did you mean 'names'"),
+    "from_edges": (bf.Domain.from_edges, (), "bins", "did you mean 'edges'"),
+    "from_levels": (bf.Domain.from_levels, (), "categories", "mean 'levels'"),
+    "Histogram": (bf.Histogram, (LINE,), "values", "did you mean 'counts'"),
+    "from_records": (bf.Histogram.from_records, (LINE,), "data", "mean 'records'"),
+    "strays": (bf.Histogram.from_records, (LINE, [1]), "clip", "mean 'outside'"),
+    "risk": (bf.risk, (), "eps", "did you mean 'epsilon'"),
+    "choose_at_most": (bf.choose_at_most, (), "eps", "did you mean 'epsilon'"),
+}
+"""What is called, what else is given, a keyword it has not got, and the answer."""
+
+
+@pytest.mark.parametrize("name", GUESSES)
+def test_public_callables_answer_a_guessed_keyword(name):
+    call, given, word, meant = GUESSES[name]
+    with pytest.raises(TypeError, match=meant) as told:
+        call(*given, **{word: [1, 2]})
+    # The class that was called is named, though it may inherit its constructor.
+    assert str(told.value).startswith(f"{call.__qualname__}() got an unexpected")
+    parameters = inspect.signature(call).parameters
+    assert word not in parameters
+    assert "self" not in parameters
+    assert "arguments" not in parameters
+
+
+def test_the_keyword_of_a_release_from_a_ledger_is_named_and_nothing_charged():
+    policy = bf.policies.AddRemove(LINE)
+    ledger = bf.Ledger(epsilon=1, policy=policy)
+    with pytest.raises(TypeError, match="did you mean 'rng'"):
+        ledger.release(bf.Laplace(policy, epsilon=1), [1, 2, 3, 4], random_state=1)
+    with pytest.raises(TypeError, match="did you mean 'why'"):
+        ledger.raise_budget(2, reason="the study was prolonged")
+    assert ledger.spent == 0
+
+
+def test_guarded_classes_are_still_copied_and_pickled():
+    policy = bf.policies.Threshold(LINE, theta=2)
+    for value in (policy, LINE, bf.workloads.Prefixes(LINE)):
+        again = pickle.loads(pickle.dumps(value))
+        assert repr(again) == repr(value) == repr(copy.deepcopy(value))
+    assert [*inspect.signature(bf.Domain).parameters] == ["shape", "names"]
+
+
 def test_a_type_error_of_a_recipe_or_of_a_caller_stays_what_it_is():
     class Fails(bf.Laplace):
         def __init__(self, policy, **budget):

@@ -74,7 +74,45 @@ AWKWARD = [
     "..",
     "#",
     "",
-    "x" * 3000,
+    "x" * 10_000,
+    "nan",
+    "NaN",
+    "None",
+    "NA",
+    "N/A",
+    "NULL",
+    "null",
+    "inf",
+    "true",
+    "False",
+    "tab\tinside",
+    "[",
+    "[a]",
+    "{a}",
+    "it's",
+    "`a`",
+    "$HOME",
+    "%d",
+    "back\\slash",
+    "\\n",
+    "-",
+    "--epsilon",
+    "=1+1",
+    "a;b",
+    "a|b",
+    "(others)",
+    "\u05e9\u05dc\u05d5\u05dd",
+    "\u202eleft\u202c",
+    "\u00e9",
+    "\U0001f469\u200d\U0001f52c",
+    "\u0661",
+    "\uff11",
+    "1_0",
+    "0x10",
+    "+1",
+    "1,5",
+    "\ufeffmark",
+    "zero\u200bwidth",
 ]
 TEXTS = st.one_of(
     st.sampled_from(AWKWARD),
@@ -142,6 +180,16 @@ def by_explorer(texts, folder):
     return made.attributes[0].domain().without_extra_cells()
 
 
+def by_ledger(texts, folder):
+    """State them to a new ledger, and read them again from its file."""
+    book = folder / "states.ledger"
+    written = ",".join(map(written_item, texts))
+    stated = ["--domain", f"subject=categories:{written}", "--policy", "full"]
+    told("ledger", "create", str(book), *stated, "--epsilon", "1")
+    with bf.Ledger(book) as ledger:
+        return ledger.policy.domain.without_extra_cells()
+
+
 def by_python(texts, folder):
     return bf.Domain.from_levels(texts, name="subject")
 
@@ -152,6 +200,7 @@ DOORS = [
     by_job_file,
     by_list_in_a_file,
     by_explorer,
+    by_ledger,
     by_python,
 ]
 
@@ -201,7 +250,9 @@ def test_every_door_states_the_same_categories(texts):
 @settings(max_examples=6)
 @given(lists(16))
 @example(AWKWARD[:18])
-@example([one for one in AWKWARD[18:] if one])
+@example([one for one in AWKWARD[18:36] if one])
+@example(AWKWARD[36:54])
+@example(AWKWARD[54:])
 @example(["1", "2"])
 @example(["1", "1.0"])
 @example(["01", "02"])
@@ -363,6 +414,97 @@ def test_the_commands_keep_spaces(tmp_path, monkeypatch):
         assert abs(row["estimate"] - 450) < 5
         rows = told("answer", out, "--by", "subject=earth science")["answers"]
         assert [one["subject"] for one in rows] == ["earth science"]
+
+
+def parquet_of(texts, path):
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.table({"subject": records_of(texts)}), path)
+
+
+def written_list(texts):
+    return f"subject=categories:{','.join(map(written_item, texts))}"
+
+
+def ledger_releases(texts, folder, amended):
+    """Release counts through a ledger, as typed; return the counts that came out."""
+    book, data, out = (folder / name for name in ("book", "a.parquet", "out.blowfish"))
+    parquet_of(texts, data)
+    policy = ["--policy", "full"]
+    first = ["--domain", "subject=categories:a,b"] if amended else ["--domain"]
+    first += [] if amended else [written_list(texts)]
+    told("ledger", "create", str(book), *first, *policy, "--epsilon", "100")
+    if amended:
+        anew = ["--domain", written_list(texts)]
+        told("ledger", "amend", str(book), *anew, *policy)
+    asked = ["--data", str(data), "--domain", written_list(texts), *policy]
+    paid = ["--workload", "identity", "--mechanism", "laplace", "--epsilon", "60"]
+    told("release", *asked, *paid, "--ledger", str(book), "--out", str(out))
+    with bf.Ledger(book) as ledger:
+        held = [str(one) for one in ledger.policy.domain.attributes[0].levels]
+        assert held == texts
+        assert ledger.spent == 60
+    described = told("ledger", "status", str(book))
+    (attribute,) = described["policy"]["domain"]["attributes"]
+    assert [str(one) for one in attribute["levels"]] == texts
+    release = bf.Release.load(out)
+    assert [str(one) for one in release.domain.attributes[0].levels] == texts
+    return [round(one) for one in release.estimate.tolist()]
+
+
+def ledger_lists(test):
+    for at in range(0, len(AWKWARD), 12):
+        test = example(AWKWARD[at : at + 12])(test)
+    return test
+
+
+@pytest.mark.long
+@settings(max_examples=5, deadline=None)
+@given(lists(6).filter(lambda texts: len(texts) > 1))
+@example(["01", "1"])
+@example(["1", "2"])
+@example(["1.0", "2.0"])
+@ledger_lists
+@pytest.mark.parametrize("amended", [False, True])
+def test_a_ledger_counts_the_category_that_was_stated(amended, texts):
+    with TemporaryDirectory() as name:
+        counted_here = ledger_releases(texts, Path(name), amended)
+    # Noise of scale 2 / 60 is 0 in all but one of 10^12 draws.
+    assert counted_here == [*range(1, len(texts) + 1)]
+
+
+@pytest.mark.long
+@settings(max_examples=3, deadline=None)
+@given(lists(4).filter(lambda texts: len(texts) > 1))
+@ledger_lists
+def test_a_column_that_joins_a_ledger_later_keeps_its_categories(texts):
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        book, data = folder / "book", folder / "a.parquet"
+        parquet_of(texts, data)
+        path = folder / "job.toml"
+        listed = ", ".join(map(in_toml, texts))
+        path.write_text(
+            f'[data]\nsource = "{data}"\n[domain]\nsubject = [{listed}]\n'
+            '[policy]\nkind = "add_remove"\n[workload]\nkind = "identity"\n'
+            '[mechanism]\nname = "laplace"\n'
+            f'[budget]\nepsilon = 60\nledger = "{book}"\n'
+            f'[output]\nrelease = "{folder / "out.blowfish"}"\n',
+            encoding="utf-8",
+        )
+        stated = ["--domain", "age=0:10:1", "--policy", "add_remove"]
+        told("ledger", "create", str(book), *stated, "--epsilon", "100")
+        with bf.Ledger(book) as ledger:
+            ages = bf.Histogram(ledger.policy.domain, [5] * 10)
+            ledger.release(bf.Laplace(ledger.policy, epsilon=1), ages)
+        more = ["--add", written_list(texts), "--policy", "add_remove"]
+        told("ledger", "amend", str(book), *more, "--why", "a second column")
+        told("release", str(path))
+        with bf.Ledger(book) as ledger:
+            held = [str(one) for one in ledger.policy.domain.attributes[1].levels]
+            assert held == texts
+        estimate = bf.Release.load(folder / "out.blowfish").estimate
+        assert [round(one) for one in estimate.tolist()] == [*range(1, len(texts) + 1)]
 
 
 CODES = {

@@ -302,6 +302,48 @@ REFUSED = {
     "nan in a corner": lambda: kernels.boxes_to_pieces(
         [[0.0, np.nan]], [[2.0, 2.0]], [[[0, 0], [2, 2]]]
     ),
+    "counts whose differences wrap": lambda: kernels.haar_rows([2**62] * 3),
+    "rates whose path wraps": lambda: kernels.haar_path_sums([2**62] * 4),
+    "rates of a grid whose path wraps": lambda: kernels.haar_path_sums(
+        np.full((4, 4), 2**60)
+    ),
+    "rates whose move wraps": lambda: kernels.haar_worst_move([2**62] * 4),
+    "a negative rate of a move": lambda: kernels.haar_worst_move([3, -1]),
+    "values whose sum wraps": lambda: kernels.subtree_totals(
+        LARGE[:4], [1, -1, 1, 2], [1, 0, 2, 3]
+    ),
+    "totals whose difference wraps": lambda: kernels.subtract_children(
+        [-(2**62)] * 4, [1, -1, 1, 2]
+    ),
+    "cells whose sum wraps": lambda: kernels.summed_area_table([[2**62, 2**62]]),
+    "cells of uint64": lambda: kernels.summed_area_table(
+        np.array([[2**64 - 1]], dtype=np.uint64)
+    ),
+    "sorted values whose sum wraps": lambda: kernels.group_sorted(LARGE, 1.0),
+    "sides whose product wraps": lambda: kernels.divide_boxes(
+        [[0]], [[2**62]], [[2**20]]
+    ),
+    "costs whose difference wraps": lambda: kernels.choose_by_cost(
+        words, 0, [[-(2**62) - 5, 2**62]], 1
+    ),
+    "a variance of nan": lambda: kernels.tree_fit(np.ones(6), [np.nan] * 6, TREE),
+    "a measured total of nan": lambda: kernels.tree_fit(
+        [1, 1, 1, np.nan, 1, 1], np.ones(6), TREE
+    ),
+    "an infinite total": lambda: kernels.tree_fit([np.inf] * 6, np.ones(6), TREE),
+    "a running total of nan": lambda: kernels.multiscale_cells(
+        [np.nan, 2.0], [False, True], 1.0
+    ),
+    "a slab of nan": lambda: kernels.median_cuts([np.nan, 1.0], [0, 2]),
+    "an infinite slab": lambda: kernels.median_cuts([np.inf, 1.0], [0, 2]),
+    "a cost limit of nan": lambda: kernels.median_boxes(
+        [[1, 2]], level=np.nan, slack=0, count=9, mode="or", depth=1
+    ),
+    "counts of nan for a choice": lambda: kernels.sample_rectangles(
+        [[np.nan, 1.0]], words, rate=9, penalty=1
+    ),
+    "a negative place of words": lambda: kernels.choose(words, -1, [[0, 1]], 8),
+    "a bucket without cells": lambda: kernels.shrink_towards_zero([1.0], [1.0], [0]),
     "a walk longer than memory": lambda: kernels.hilbert_order((2**40, 2**40)),
     "a walk longer than a number": lambda: kernels.hilbert_order((2**62, 4)),
     "a cube longer than memory": lambda: kernels.hilbert_order((2**21,) * 3),
@@ -314,6 +356,131 @@ def test_what_would_be_cut_or_overflow_is_refused(case):
         REFUSED[case]()
 
 
+READS_PARTS = {
+    "fractional_rectangle_sums",
+    "least_cost_partition_of_costs",
+    "rectangle_sums",
+}
+"""Kernels that read parts of a table: what they do not read may be anything."""
+
+SPREADS = {
+    "haar_cells",
+    "haar_coefficients",
+    "intervals_to_pieces",
+    "rectangle_sums",
+    "fractional_rectangle_sums",
+    "runs_to_boxes",
+    "subtract_children",
+    "subtree_totals",
+    "summed_area_table",
+}
+"""Kernels that hand on what they are given: nan and infinities show in the result."""
+
+NOT_MEASURED = {
+    ("haar_cell_variances", 0),
+    ("haar_spread_boxes", 0),
+    ("haar_total_variance", 0),
+    ("tree_fit", 1),
+    ("tree_spread_pieces", 0),
+    ("tree_spread_ranges", 0),
+    ("tree_total_variance", 0),
+}
+"""Variances, of which infinity says that nothing was measured."""
+
+ENDLESS = {
+    ("boxes_to_pieces", 0),
+    ("boxes_to_pieces", 1),
+    ("fractional_rectangle_sums", 1),
+    ("fractional_rectangle_sums", 2),
+    ("rectangle_intervals", 3),
+    ("rectangle_intervals", 4),
+}
+"""Corners of boxes, which lie anywhere: what is outside the grid is not counted."""
+
+EMPTY_WITH_NAN = {"fractional_rectangle_sums", "rectangle_intervals"}
+"""Kernels of boxes to which a corner of nan is that of a box without cells."""
+
+
+def _shows(result):
+    floats = [one for one in _flat(result) if not isinstance(one, int)]
+    return not all(np.isfinite(one).all() for one in floats if one is not None)
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf], ids=str)
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(IN_PLACE)))
+def test_what_is_no_finite_number_is_refused_or_shows(name, odd):
+    for place, one in enumerate(CALLS[name].arguments):
+        if not isinstance(one, np.ndarray) or one.dtype == bool:
+            continue
+        if odd == np.inf and (name, place) in NOT_MEASURED:
+            continue
+        for at in range(one.size):
+            given = list(copy.deepcopy(CALLS[name].arguments))
+            given[place] = one.astype(np.float64)
+            given[place].flat[at] = odd
+            try:
+                result = _run(name, given)
+            except BlowfishError:
+                continue
+            shown = name in SPREADS and _shows(result)
+            unread = name in READS_PARTS and _same(result, _run(name))
+            # A box may be without an end on either side.
+            known = np.isinf(odd) or name in EMPTY_WITH_NAN
+            outside = (name, place) in ENDLESS and known
+            assert shown or unread or outside, (place, at)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32, np.float64])
+@pytest.mark.parametrize("name", REPEATABLE)
+def test_numbers_of_numpy_are_read_as_those_of_python(name, kind):
+    # The sum of a place and a uint64 is a double in compiled code: such a call once
+    # read another place of memory.
+    def changed(value):
+        plain = isinstance(value, int | float) and not isinstance(value, bool)
+        if not plain or abs(value) > 100 or kind(value) != value:
+            return value
+        whole = isinstance(value, int)
+        return value if whole and issubclass(kind, np.floating) else kind(value)
+
+    if name in IN_PLACE:
+        return
+    call = CALLS[name]
+    given = [changed(one) for one in copy.deepcopy(call.arguments)]
+    options = {word: changed(one) for word, one in call.options.items()}
+    assert _same(getattr(kernels, name)(*given, **options), _run(name))
+
+
+ODD_ARGUMENTS = {
+    "a number for a tree": (
+        lambda: kernels.tree_fit(np.ones(6), np.ones(6), 7),
+        "7 for tree, which is a tree",
+    ),
+    "a list for a number": (
+        lambda: kernels.merge_buckets([1.0, 2.0], [1, 2]),
+        r"\[1, 2\] for price, which is a number",
+    ),
+    "nan for a whole number": (
+        lambda: kernels.regular_tree(3, float("nan")),
+        "nan for fan_out, which is a whole number",
+    ),
+    "a mapping for an array": (
+        lambda: kernels.tree_totals({}, TREE),
+        "dict for leaf_counts, which is an array",
+    ),
+    "a complex number": (
+        lambda: kernels.merge_buckets([1.0, 2.0], 1j),
+        "kernels take real numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ODD_ARGUMENTS)
+def test_an_argument_of_another_kind_is_named(case):
+    call, said = ODD_ARGUMENTS[case]
+    with pytest.raises(InputError, match=said):
+        call()
+
+
 @pytest.mark.parametrize("name", ["laplace", "geometric", "gaussian"])
 @pytest.mark.parametrize("size", [(2, 3), [4], -1, True, 2.0, "4", np.array([1, 2])])
 def test_draws_lie_in_one_row_of_a_whole_size(name, size):
@@ -321,6 +488,19 @@ def test_draws_lie_in_one_row_of_a_whole_size(name, size):
     with pytest.raises(InputError):
         getattr(kernels, name)(words, 0, 5, 2, size=size)
     assert kernels.laplace(words, 0, 5, 2, size=np.int8(3)).shape == (3,)
+
+
+def test_large_numbers_that_still_fit_are_added_exactly():
+    rates = np.array([2**60, 2**60, 2**61, 1])
+    paths = kernels.haar_path_sums(rates).tolist()
+    assert paths == [2**62, 2**62, 2**61 + 1, 2**61 + 1]
+    assert kernels.haar_worst_move(rates) == 2**61 + 2**61 + 1
+    assert kernels.haar_rows([2**62, -(2**61)]).tolist() == [2**61, 3 * 2**61]
+    assert kernels.summed_area_table([[2**62, 2**61]])[1].tolist() == [
+        0,
+        2**62,
+        3 * 2**61,
+    ]
 
 
 def test_large_rates_that_still_fit_are_priced_exactly():

@@ -132,3 +132,27 @@ def test_an_interrupted_experiment_is_seen_as_it_is():
 
     with pytest.raises(KeyboardInterrupt):
         run_unseen(interrupted, secure=False)
+
+
+@pytest.mark.parametrize(
+    ("stop", "code"),
+    [(SystemExit("3001 people"), 1), (SystemExit(7), 7), (SystemExit(), 1)],
+    ids=str,
+)
+def test_a_draw_that_ends_the_program_says_nothing(stop, code):
+    def ended():
+        raise stop
+
+    with pytest.raises(SystemExit) as left:
+        run_unseen(ended)
+    assert left.value.args == ()
+    assert left.value.code == code
+
+
+def test_an_interruption_leaves_without_words():
+    def ended():
+        raise KeyboardInterrupt("3001 people")
+
+    with pytest.raises(KeyboardInterrupt) as left:
+        run_unseen(ended)
+    assert left.value.args == ()

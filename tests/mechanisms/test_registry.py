@@ -67,13 +67,13 @@ def test_a_mechanism_is_found_by_every_kind_of_name(monkeypatch):
     assert registry.find_mechanism("dawa") is bf.Dawa
 
 
-def test_a_package_that_is_broken_is_refused_with_its_reason(monkeypatch, tmp_path):
+def test_a_package_that_is_broken_is_said_to_be_with_its_reason(monkeypatch, tmp_path):
     (tmp_path / "broken_mechanism.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)
     entry = EntryPoint("broken", "broken_mechanism:Mine", registry.GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
     for named in ("broken", "broken_mechanism:Mine"):
-        with pytest.raises(InputError, match="ZeroDivisionError"):
+        with pytest.raises(errors.PlugInError, match="ZeroDivisionError"):
             registry.find_mechanism(named)
 
 
@@ -419,3 +419,116 @@ def test_the_command_line_says_whose_fault_it_is(tmp_path, monkeypatch, capsys):
     if (tmp_path / "book").exists():
         with bf.Ledger(tmp_path / "book") as ledger:
             assert ledger.spent == 0
+
+
+FAULTY = """
+import sys
+
+import numpy as np
+
+from blowfish_fast.measure.strategies import Cells
+from blowfish_fast.mechanisms.base import Outcome
+from examples.outside_mechanism.equal_widths import EqualWidths
+
+
+class Number(EqualWidths):
+    name = "number"
+
+    def _run(self, private):
+        return 7
+
+
+class TooFew(EqualWidths):
+    name = "too_few"
+
+    def _run(self, private):
+        noisy = private.measure(Cells.under(private.policy), budget=private.remaining)
+        return Outcome(np.zeros(3), [noisy])
+
+
+class Ends(EqualWidths):
+    name = "ends"
+
+    def _run(self, private):
+        sys.exit("no widths")
+
+
+class Deep(EqualWidths):
+    name = "deep"
+
+    def _run(self, private):
+        return self._run(private)
+
+
+class Unmade(EqualWidths):
+    name = "unmade"
+
+    def __init__(self, policy, workload, **budget):
+        raise RuntimeError("no widths")
+"""
+FAULTS = ["Number", "TooFew", "Ends", "Deep", "Unmade"]
+
+
+@pytest.fixture
+def faulty(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faulty_widths.py").write_text(FAULTY)
+    (tmp_path / "no_module.py").write_text('raise ValueError("no widths")\n')
+    np.save("counts.npy", COUNTS)
+    asked = ["--domain", str(len(COUNTS)), "--policy", "add_remove", "--workload"]
+    return [*asked, "identity", "--epsilon", "1"]
+
+
+def told_by(capsys):
+    shown = capsys.readouterr()
+    return " ".join(shown.out.split()), " ".join(shown.err.split())
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("how", ["ledger", "no ledger", "job", "dry run"])
+def test_a_release_says_whose_fault_it_is_in_every_form(faulty, capsys, fault, how):
+    named = ["--mechanism", f"faulty_widths:{fault}", "--data", "counts.npy"]
+    words = ["release", *faulty, *named]
+    paid = ["--vouched", "--ledger", "book", "--budget", "2"]
+    if how == "job":
+        Path("job.toml").write_text(
+            '[data]\nsource = "counts.npy"\n'
+            f'[domain]\ncells = "{len(COUNTS)}"\n[policy]\nkind = "add_remove"\n'
+            '[workload]\nkind = "identity"\n'
+            f'[mechanism]\nname = "faulty_widths:{fault}"\nvouched = true\n'
+            '[budget]\nepsilon = 1\nledger = "book"\ntotal = 2\n'
+        )
+        words = ["release", "job.toml"]
+    elif how != "no ledger":
+        words += paid
+    words += ["--dry-run"] if how == "dry run" else []
+    assert run_command(words) == FAULT
+    _, told = told_by(capsys)
+    assert f"faulty_widths:{fault}, defined outside blowfish_fast, failed" in told
+    assert "fault of blowfish_fast" not in told
+    if Path("book").exists():
+        with bf.Ledger("book") as ledger:
+            assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("command", ["compare", "recommend"])
+def test_advice_says_that_a_mechanism_is_broken_not_that_a_policy_forbids_it(
+    faulty, capsys, command
+):
+    named = ["--mechanism", "faulty_widths:Number", "--mechanism", "laplace"]
+    tried = ["--records", "100", "--trials", "1"] if command == "recommend" else []
+    assert run_command([command, *faulty, *named, *tried]) == 0
+    told, _ = told_by(capsys)
+    assert "number is broken: faulty_widths:Number, defined outside" in told
+    assert "TypeError: _run hands back an Outcome" in told
+    assert "Not possible under this policy" not in told
+
+
+def test_a_file_that_fails_while_it_is_imported_is_at_fault_itself(faulty, capsys):
+    words = ["compare", *faulty, "--mechanism", "no_module:Any"]
+    assert run_command(words) == FAULT
+    _, told = told_by(capsys)
+    assert "failed while it was imported" in told
+    assert "ValueError: no widths" in told
+    assert run_command([*words[:-1], "no_such_module:Any"]) == 2
+    assert "Install its package" in told_by(capsys)[1]

@@ -33,6 +33,7 @@ import numpy as np
 
 from blowfish_fast._support.plug_ins import check_vouched
 from blowfish_fast._support.validation import (
+    NamingRightWords,
     as_truth,
     as_whole,
     malformed_as,
@@ -117,7 +118,7 @@ class ArrivalSource(ABC):
         """
 
 
-class Series(SeriesReadings):
+class Series(NamingRightWords, SeriesReadings):
     """Releases of one epoch after the other; a ledger pays the dearest one, once.
 
     Parameters

@@ -17,7 +17,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
+from blowfish_fast._support.compiler_watch import (
+    COMPILER,
+    can_keep_kernels,
+    compiled_before,
+)
 from blowfish_fast._support.machine import usable_cores
 
 
@@ -36,7 +40,9 @@ def compiling_beside() -> Iterator[None]:
     """
     # Python that is part of another program may not know its own.
     needed = COMPILER.alone and usable_cores() >= 2 and sys.executable
-    if not needed or compiled_before("tree.fit"):
+    # The other process hands its work over by the disk: where nothing can be written,
+    # it would compile in vain each time.
+    if not needed or compiled_before("tree.fit") or not can_keep_kernels():
         yield
         return
     # -P: what lies in the folder where the command was typed is not imported.

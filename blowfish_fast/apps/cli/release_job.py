@@ -32,11 +32,13 @@ from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.listed_items import read_item
 from blowfish_fast.data.records import domain_with_rules, has_nearest
 from blowfish_fast.errors import (
+    BlowfishError,
     BudgetError,
     CountsError,
     FailedDrawError,
     InputError,
     LedgerError,
+    PlugInError,
     PolicyError,
 )
 from blowfish_fast.measure.budgets import Budget, optional_budget
@@ -588,6 +590,7 @@ def preview_charge(
             weighed = ledger.preview(mechanism.at(mechanism.budget + bought))
         if entry is None and not weighed.accepted:
             if mechanism.policy.implies(ledger.policy):
+                _raise_fault_of(mechanism)
                 raise BudgetError(f"{weighed.reason}. Nothing was charged")
             raise PolicyError(
                 f"{weighed.reason}; `blowfish ledger status {job.ledger}` shows its "
@@ -598,6 +601,17 @@ def preview_charge(
         after = weighed.after if entry is None else ledger.remaining
         replayed = entry is not None and entry.state != "reserved"
         return _standing(job, ledger, after, replayed=replayed)
+
+
+def _raise_fault_of(mechanism: Mechanism) -> None:
+    """Raise the fault of a mechanism from outside, which is no lack of budget."""
+    try:
+        mechanism.check_feasible()
+    except PlugInError:
+        raise
+    except BlowfishError:
+        # The ledger has given this reason already.
+        return
 
 
 def series_error(job: Job, facts: Facts, error: float | None) -> SeriesError | None:

@@ -21,8 +21,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input, refuse_nan, whole_numbers
+from blowfish_fast.kernels._arguments import as_input, whole_numbers
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 
 @kernel
@@ -110,7 +111,7 @@ def isotonic_fit(
             "a fit needs one row of values and a mark for each; got shapes "
             f"{values.shape} and {fixed.shape}"
         )
-    refuse_nan(values, "values")
+    refuse_infinite(values, "values")
     rising = np.concatenate([[low], values[fixed], [high]])
     if not (rising[:-1] <= rising[1:]).all():
         raise InputError(
@@ -189,9 +190,10 @@ def non_negative_with_totals(
             f"parts are numbered from 0 to {totals.size - 1}; received {parts.min()} "
             f"to {parts.max()}"
         )
+    refuse_infinite(totals, "totals")
     if not (totals >= 0).all():
         raise InputError("values that are not negative have no negative total")
-    refuse_nan(values, "values")
+    refuse_infinite(values, "values")
     order = np.argsort(-values, kind="stable")
     if totals.size > 1:
         order = order[np.argsort(parts[order], kind="stable")]

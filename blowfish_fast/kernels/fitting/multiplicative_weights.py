@@ -23,6 +23,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import as_input
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 LARGEST_EXPONENT = 30.0
 SMALLEST_PART = 1e-200
@@ -165,6 +166,8 @@ def multiplicative_update(
     inside = not runs or (starts.min() >= 0 and ends.max() <= masses.size)
     if not inside or (ends < starts).any():
         raise InputError(f"runs lie within the {masses.size} pieces")
+    refuse_infinite(values, "values")
+    refuse_infinite(targets, "targets")
     if masses.size == 0 or not masses.min() > 0 or not total > 0:
         raise InputError("masses and their total must be positive")
     pulled = np.array(masses, dtype=np.float64)

@@ -21,6 +21,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 # Sizes of differences are counted in eight bins per doubling, from the exponent and
 # the first three binary digits of the number itself.
@@ -253,7 +254,8 @@ def multiscale_cells(totals: AnyArray, known: BoolArray, variance: float) -> Flo
     Raises
     ------
     InputError
-        If shapes differ, the last total is not known, or the variance is no number.
+        If shapes differ, a total is not finite, the last total is not known, or the
+        variance is no number.
 
     Examples
     --------
@@ -268,6 +270,7 @@ def multiscale_cells(totals: AnyArray, known: BoolArray, variance: float) -> Flo
             "a fit needs one row of running totals and a mark for each; received "
             f"shapes {totals.shape} and {known.shape}"
         )
+    refuse_infinite(totals, "running totals")
     if not known[-1]:
         raise InputError("the last running total must be known")
     if not (variance >= 0 and np.isfinite(variance)):

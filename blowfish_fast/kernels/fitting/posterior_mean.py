@@ -23,6 +23,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 STEPS = 60
 # The share of a component never reaches 0: each owns a tenth of a bucket beforehand.
@@ -295,6 +296,12 @@ def shrink_towards_zero(
             "noisy, widths and sizes hold one number per bucket: got shapes "
             f"{noisy.shape}, {widths.shape} and {sizes.shape}; pass three "
             "one-dimensional arrays of one length"
+        )
+    refuse_infinite(noisy, "noisy totals")
+    refuse_infinite(widths, "widths")
+    if sizes.size and sizes.min() < 1:
+        raise InputError(
+            "every bucket has one cell at least", received=f"sizes from {sizes.min()}"
         )
     estimate = noisy.copy()
     measured = np.flatnonzero(widths > 0.0)

@@ -21,6 +21,7 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_wide_sums
 
 from .graph_distance import (
     NO_PARENT,
@@ -146,7 +147,7 @@ def subtree_totals(values: Values, parents: IntArray, order: IntArray) -> Values
     Raises
     ------
     InputError
-        If the arrays differ in length.
+        If the arrays differ in length, or sums of whole values do not fit 64 bits.
 
     Examples
     --------
@@ -187,7 +188,7 @@ def subtract_children(totals: Values, parents: IntArray) -> Values:
     Raises
     ------
     InputError
-        If the arrays differ in length.
+        If the arrays differ in length, or sums of whole values do not fit 64 bits.
 
     Examples
     --------
@@ -379,7 +380,11 @@ def path_crossings(
 def _summable(values: Any) -> Any:
     """Read values to add up: whole numbers as int64, any others as doubles."""
     array = np.asarray(values)
-    return array.astype(np.float64) if array.dtype.kind == "f" else whole_numbers(array)
+    if array.dtype.kind == "f":
+        return array.astype(np.float64)
+    whole = whole_numbers(array)
+    refuse_wide_sums(whole, "values")
+    return whole
 
 
 def _whole(*arrays: AnyArray) -> list[IntArray]:

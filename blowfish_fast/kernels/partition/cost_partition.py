@@ -22,6 +22,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
 
 # Sums of int64 costs along a partition stay below this.
@@ -89,7 +90,7 @@ def least_cost_partition_of_costs(
     >>> least_cost_partition_of_costs(costs, [1, 2])
     array([0, 1, 3, 4])
     """
-    sizes = np.asarray(lengths, dtype=np.int64)
+    sizes = whole_numbers(lengths)
     table = _as_table(costs, "costs")
     cells = table.shape[1] - 1
     increasing = sizes.ndim == 1 and sizes.size > 0 and sizes[0] >= 1

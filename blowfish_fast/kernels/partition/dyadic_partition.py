@@ -35,7 +35,13 @@ import numpy as np
 
 from blowfish_fast._support.typing import ByteArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import Words, as_input, check_places, read_words
+from blowfish_fast.kernels._arguments import (
+    Words,
+    as_input,
+    check_places,
+    read_words,
+    whole_numbers,
+)
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.exponential_choice import (
     choose,
@@ -532,7 +538,7 @@ def sample_dyadic_partition(
     >>> sample_dyadic_partition(x, words, rate=4, penalty=1)
     array([0, 4, 5, 6, 7])
     """
-    x = np.asarray(x)
+    x = whole_numbers(x)
     costs = dyadic_quantile_costs(x, *quantile, threads=threads)
     weights = tree_weights(
         x.size,

@@ -30,12 +30,15 @@ the tree, from left to right.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import rises, whole_numbers
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite
 from blowfish_fast.kernels.space.summed_area import summed_area_table
 
 MODES = ("or", "and", "uniformity")
@@ -285,6 +288,10 @@ def median_boxes(
             f"{depth!r}"
         )
     limits = float(level), float(slack), float(count)
+    if any(map(math.isnan, limits)):
+        raise InputError(
+            "level, slack and count are numbers", received=f"{level}, {slack}, {count}"
+        )
     leaves = _median_leaves(*grid_table(cells), *limits, MODES.index(mode), int(depth))
     return _corners(leaves)
 
@@ -312,7 +319,8 @@ def median_cuts(slabs: AnyArray, edges: AnyArray) -> IntArray:
     Raises
     ------
     InputError
-        If the edges do not rise from 0 to the number of slabs.
+        If the edges do not rise from 0 to the number of slabs, or a count is not
+        finite.
 
     Examples
     --------
@@ -326,6 +334,7 @@ def median_cuts(slabs: AnyArray, edges: AnyArray) -> IntArray:
             f"edges rise from 0 to the number of slabs, here {counts.size}; received "
             f"an array of shape {begins.shape}"
         )
+    refuse_infinite(counts, "counts of slabs")
     return _median_cuts(counts, begins)
 
 

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import Words
+from blowfish_fast.kernels._arguments import Words, whole_numbers
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.kernels.sampling.exponential_choice import weigh_rows
@@ -524,7 +524,7 @@ def sample_rectangles(
     >>> sample_rectangles(counts, words, rate=9, penalty=1)
     (array([0, 4, 8]), array([0, 1, 4, 5, 2, 3, 6, 7]))
     """
-    counts = np.asarray(counts)
+    counts = whole_numbers(counts)
     costs = dyadic_rectangle_costs(counts, *quantile, threads=threads)
     return sample_rectangles_of_costs(
         costs,

@@ -35,6 +35,7 @@ from blowfish_fast.kernels._arguments import (
     RESOLVER_BITS,
     Words,
     check_places,
+    check_start,
     further_words,
     read_words,
     whole_numbers,
@@ -275,6 +276,7 @@ def choose(
         raise InputError(
             f"fraction bits go from 0 to {MOST_FRACTION_BITS}, not {fraction_bits}"
         )
+    check_start(start, weights.shape[0])
     if weights.shape[0] and weights.max(axis=1).min() == ABSENT:
         raise InputError("every row needs a candidate that is not absent")
     choices = np.empty(weights.shape[0], dtype=np.int64)
@@ -400,6 +402,11 @@ def choose_by_cost(
     absent = costs == NO_CANDIDATE
     some_absent = bool(absent.any())
     present = np.where(absent, least, costs) if some_absent else costs
+    if present.size and int(present.max()) - int(least.min()) >= 2**63:
+        raise InputError(
+            "costs lie so far apart that their differences do not fit 64 bits",
+            received=f"{least.min():,} to {present.max():,}",
+        )
     weights = np.minimum(present - least, furthest) * -number
     if prior is not None:
         weights += prior_weights(np.asarray(prior, dtype=np.float64), bits)

@@ -22,6 +22,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import as_input, check_corners, refuse_nan, rises
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import SUMS_BELOW, largest_size
 
 
 @kernel
@@ -97,6 +98,14 @@ def divide_boxes(
         )
     if lows.size and ((parts < 1) | (parts > highs - lows)).any():
         raise InputError("each side is cut into 1 part up to as many as it has cells")
+    if lows.size:
+        # Sides times parts are worked out in 64 bits; corners bound the sides.
+        furthest = max(largest_size(lows), largest_size(highs))
+        if 4 * furthest * int(parts.max()) >= SUMS_BELOW:
+            raise InputError(
+                "corners and parts are so large that their products do not fit 64 bits",
+                received=f"corners up to {furthest:,} and {parts.max():,} parts",
+            )
     return _divide(lows, highs, parts, int(np.prod(parts, axis=1).sum()))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input, rises
+from blowfish_fast.kernels._arguments import as_input, rises, whole_numbers
 from blowfish_fast.kernels._jit import kernel
 
 
@@ -368,7 +368,7 @@ def ranges_to_fractions(
     (array([0]), array([0.5]), array([2]), array([0.25]))
     """
     edges = _check_edges(edges)
-    starts = np.asarray(starts, dtype=np.int64)
+    starts = whole_numbers(starts)
     one_each = np.arange(starts.size + 1)
     _, starts, ends = check_pieces(one_each, starts, ends, int(edges[-1]))
     return _end_buckets(starts, ends, edges, *bucket_landmarks(edges))

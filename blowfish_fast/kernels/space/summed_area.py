@@ -26,8 +26,13 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input, check_corners
+from blowfish_fast.kernels._arguments import (
+    as_input,
+    check_corners,
+    whole_numbers,
+)
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_wide_sums
 
 
 @kernel
@@ -148,7 +153,7 @@ def summed_area_table(counts: AnyArray) -> AnyArray:
     """Return the (n1 + 1, ..., nd + 1) sums of all cells before each corner of a grid.
 
     ``table[i, j]`` is the sum of ``counts[:i, :j]``. Whole numbers give int64 and exact
-    sums, as long as they stay below 2^63; floats give float64.
+    sums; counts whose sums do not stay below 2^63 are refused. Floats give float64.
 
     Examples
     --------
@@ -162,6 +167,9 @@ def summed_area_table(counts: AnyArray) -> AnyArray:
         raise InputError(f"a grid has at least one axis; received the number {counts}")
     dtype = np.float64 if counts.dtype.kind == "f" else np.int64
     table = np.zeros([side + 1 for side in counts.shape], dtype=dtype)
+    if dtype is np.int64:
+        counts = whole_numbers(counts)
+        refuse_wide_sums(counts, "counts")
     table[(slice(1, None),) * counts.ndim] = counts
     flat = table.reshape(-1)
     stride = 1

@@ -24,6 +24,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import as_input
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite, refuse_odd_variances
 
 from .haar_transform import deepest_leaves
 
@@ -234,6 +235,8 @@ def haar_spread_boxes(
             f"a grid of shape {shape} has {cells} rows, each with a variance and a "
             f"scale; got arrays of shape {variances.shape} and {scales.shape}"
         )
+    refuse_odd_variances(variances)
+    refuse_infinite(scales, "scales")
     pointers = as_input(pointers, np.int64)
     lows = as_input(lows, np.int64)
     highs = as_input(highs, np.int64)
@@ -257,6 +260,7 @@ def haar_spread_boxes(
             f"and pointers climb from 0 to their number; got {values.size} values, "
             f"corners of shape {lows.shape} and {highs.shape}"
         )
+    refuse_infinite(values, "values of boxes")
     noise = haar_noise(variances, scales, shape)
     return spread_boxes(noise, pointers, lows, highs, values)
 
@@ -421,5 +425,6 @@ def haar_total_variance(variances: FloatArray, kind: str, edges: IntArray) -> fl
         )
     if edges[0] != 0 or np.diff(edges).min() < 1:
         raise InputError("edges rise from 0 on, in whole numbers")
+    refuse_odd_variances(rows)
     first, deepest = deepest_leaves(rows.size)
     return float(_total_over_cuts(rows, edges, first, deepest, kind == "all_ranges"))

@@ -16,6 +16,7 @@ another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,16 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import as_input, whole_numbers
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import (
+    SUMS_BELOW,
+    largest_size,
+    refuse_odd_variances,
+    refuse_wide_sums,
+)
+
+ROUGH_BITS = 32
+"""Bits that are left out where only the size of a sum is asked: the rest of 2^31 rates
+still adds up within 64 bits."""
 
 
 def deepest_leaves(cells: int) -> tuple[int, int]:
@@ -118,10 +129,14 @@ def _along_axes(step: Callable[..., AnyArray], array: AnyArray, *how: Any) -> An
 def haar_rows(counts: IntArray) -> IntArray:
     """Return the sums and differences of whole counts, exactly. O(cells) per axis.
 
+    Counts whose sum may leave 64 bits are refused.
+
     >>> haar_rows(np.array([5, 1, 2, 0]))
     array([8, 4, 4, 2])
     """
-    return _along_axes(_combine, whole_numbers(counts), 1)
+    whole = whole_numbers(counts)
+    refuse_wide_sums(whole, "counts")
+    return _along_axes(_combine, whole, 1)
 
 
 def haar_cells(rows: AnyArray) -> FloatArray:
@@ -148,16 +163,42 @@ def haar_cell_variances(variances: FloatArray) -> FloatArray:
     >>> haar_cell_variances(np.ones(4))
     array([0.375, 0.375, 0.375, 0.375])
     """
-    return _along_axes(_divide, np.asarray(variances, dtype=np.float64), 0.25, 1.0)
+    rows = np.asarray(variances, dtype=np.float64)
+    refuse_odd_variances(rows)
+    return _along_axes(_divide, rows, 0.25, 1.0)
 
 
 def haar_path_sums(rates: IntArray) -> IntArray:
     """Return, for every cell, the sum of rates over the rows that count it.
 
+    Rates of which such a sum may leave 64 bits are refused.
+
     >>> haar_path_sums(np.array([1, 10, 100, 1000]))
     array([ 111,  111, 1011, 1011])
     """
-    return _along_axes(_divide, whole_numbers(rates), 1, 1)
+    whole = whole_numbers(rates)
+    # Along each axis a cell is counted by the sum of all and a row for each level.
+    counting = math.prod(1 + (side - 1).bit_length() for side in whole.shape if side)
+    if largest_size(whole) * counting >= SUMS_BELOW:
+        _refuse_wide_path(_along_axes(_divide, _leading_bits(whole), 1, 1).max())
+    return _along_axes(_divide, whole, 1, 1)
+
+
+def _leading_bits(rates: IntArray) -> IntArray:
+    """Return the leading bits of the sizes of rates, rounded up."""
+    # The size of -2^63 is no int64; what is shifted out of it is.
+    return np.abs(rates >> ROUGH_BITS) + 1
+
+
+def _refuse_wide_path(leading: int) -> None:
+    """Refuse rates whose largest sum, in units of 2^32, does not fit 64 bits."""
+    if int(leading) >= 2 ** (63 - ROUGH_BITS):
+        raise InputError(
+            "rates are so large that the sum of those that one record pays does not "
+            "fit 64 bits",
+            way_out="Count them in coarser units",
+            code="sums_beyond_64_bits",
+        )
 
 
 def haar_worst_move(rates: IntArray, power: int = 1) -> int:
@@ -182,7 +223,8 @@ def haar_worst_move(rates: IntArray, power: int = 1) -> int:
     Raises
     ------
     InputError
-        If the rates are no list, or the power is another number.
+        If the rates are no list, one is negative, the largest sum does not fit 64
+        bits, or the power is another number.
 
     Examples
     --------
@@ -194,4 +236,10 @@ def haar_worst_move(rates: IntArray, power: int = 1) -> int:
         raise InputError(f"rates of one axis are a list; received shape {flat.shape}")
     if power not in (1, 2):
         raise InputError(f"power is 1 or 2, received {power}")
+    if flat.min() < 0:
+        raise InputError(f"rates are not negative; received {flat.min()} among them")
+    # The meeting node pays several times, and each way has a row for each level.
+    paying = 2**power + 2 * (flat.size - 1).bit_length()
+    if int(flat.max()) * paying >= SUMS_BELOW:
+        _refuse_wide_path(_worst_move(_leading_bits(flat), 2**power))
     return int(_worst_move(flat, 2**power))

@@ -46,8 +46,8 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite, refuse_odd_variances
 
 from .shape import Slab, Tree, cut_tree, level_runs
 
@@ -368,7 +368,8 @@ def tree_fit(
     Raises
     ------
     InputError
-        If a variance is negative, or an array does not hold one number per node.
+        If a variance is negative or nan, a measured total is not finite, or an array
+        does not hold one number per node.
 
     Examples
     --------
@@ -378,8 +379,8 @@ def tree_fit(
     """
     noisy = tree.numbers(noisy, "noisy")
     variances = tree.numbers(variances, "variances")
-    if variances.min() < 0:
-        raise InputError(f"variances must not be negative; received {variances.min()}")
+    refuse_odd_variances(variances)
+    refuse_infinite(noisy, "measured totals", variances)
     with _jobs(tree, threads) as jobs:
         below, fit = _go_up(noisy, variances, tree, jobs)
         jobs.downward(tree, partial(fit_downward, fit, below, tree.first_child))

@@ -28,6 +28,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_odd_variances
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .fit import subtree_variances
@@ -231,7 +232,8 @@ def tree_total_variance(
     Raises
     ------
     InputError
-        If the kind is another one, or the edges do not fit the leaves.
+        If the kind is another one, the edges do not fit the leaves, or a variance is
+        negative or nan.
 
     Examples
     --------
@@ -252,7 +254,9 @@ def tree_total_variance(
             f"edges holds {leaves + 1} rising whole numbers from 0 on for {leaves} "
             f"leaves, got an array of shape {edges.shape}"
         )
-    below = subtree_variances(tree.numbers(variances, "variances"), tree.first_child)
+    stated = tree.numbers(variances, "variances")
+    refuse_odd_variances(stated)
+    below = subtree_variances(stated, tree.first_child)
     if below.min() < 0.0:
         below, tree = _without_free_nodes(below, tree)
     shares = surplus_shares(below, tree.first_child)

@@ -36,6 +36,7 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntAr
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_wide_sums
 from blowfish_fast.kernels.graph.graph_tree import top_down_order
 
 Values = TypeVar("Values", BoolArray, IntArray, FloatArray)
@@ -380,14 +381,7 @@ def tree_totals(leaf_counts: IntArray, tree: Tree) -> IntArray:
             f"this tree has {tree.leaves} leaves; got counts of shape "
             f"{leaf_counts.shape}"
         )
-    largest = max(-int(leaf_counts.min()), int(leaf_counts.max())) if tree.leaves else 0
-    if largest * tree.leaves >= 2**63:
-        sizes = abs(leaf_counts.astype(np.float64))
-        if sizes.sum() >= 2.0**63:
-            raise InputError(
-                "totals of these counts do not fit 64 bits, and would turn negative",
-                received=f"counts up to {largest}",
-            )
+    refuse_wide_sums(leaf_counts, "counts")
     totals = np.empty(tree.nodes, dtype=np.int64)
     totals[tree.leaf_nodes] = leaf_counts
     _add_upward(totals, tree.first_child)

@@ -35,6 +35,7 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import as_input
 from blowfish_fast.kernels._jit import helper, kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite, refuse_odd_variances
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .noise_rows import (
@@ -348,7 +349,9 @@ def tree_spread_ranges(
     Raises
     ------
     InputError
-        If the arrays differ in length, or a range does not lie in the tree.
+        If the arrays differ in length, a range does not lie in the tree, a fraction not
+        between 0 and 1, or a variance or the scale of a measured total is negative or
+        no number.
 
     Examples
     --------
@@ -358,8 +361,31 @@ def tree_spread_ranges(
     >>> tree_spread_ranges(ones * [1, 1, 0], ones, tree, end * 0, whole, end, whole)
     (array([0.]), array([0.]), array([0.]), array([0.]), array([0.]))
     """
-    noise = tree_noise(variances, scales, tree)
+    noise = _given_noise(variances, scales, tree)
+    for fractions in (first_fraction, last_fraction):
+        covered = as_input(fractions, np.float64)
+        if covered.size and not (covered.min() >= 0 and covered.max() <= 1):
+            raise InputError(
+                "fractions of a leaf lie from 0 to 1",
+                received=f"{covered.min()} to {covered.max()}",
+            )
     return spread_ranges(noise, tree, first, first_fraction, last, last_fraction)
+
+
+def _given_noise(variances: FloatArray, scales: FloatArray, tree: Tree) -> NodeRows:
+    """Return `tree_noise` of what a caller from outside states; refuse what is none."""
+    stated = tree.numbers(variances, "variances")
+    widths = tree.numbers(scales, "scales")
+    refuse_odd_variances(stated)
+    refuse_infinite(widths, "scales", np.where(stated > 0, stated, np.inf))
+    if widths.size and widths.min() < 0:
+        measured = (stated > 0) & (stated < np.inf)
+        if (widths[measured] < 0).any():
+            raise InputError(
+                "scales of measured totals are not negative",
+                received=f"{widths[measured].min()} among them",
+            )
+    return tree_noise(variances, scales, tree)
 
 
 def spread_ranges(
@@ -460,7 +486,9 @@ def tree_spread_pieces(
     Raises
     ------
     InputError
-        If pieces overlap, are unsorted, lack a value, or reach beyond the leaves.
+        If pieces overlap, are unsorted, lack a value, or reach beyond the leaves, a
+        value is not finite, or a variance or the scale of a measured total is negative
+        or no number.
 
     Examples
     --------
@@ -470,7 +498,8 @@ def tree_spread_pieces(
     >>> tree_spread_pieces(alone, np.full(3, 2.0), tree, *query, np.array([-1.0, 1.0]))
     (array([16.]), array([8.]), array([2.]), array([2.]), array([2.]))
     """
-    noise = tree_noise(variances, scales, tree)
+    noise = _given_noise(variances, scales, tree)
+    refuse_infinite(as_input(values, np.float64), "values of pieces")
     return spread_pieces(noise, tree, pointers, starts, ends, values)
 
 

@@ -22,6 +22,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import WorkloadError
 from blowfish_fast.kernels._arguments import as_input, whole_numbers
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .budget_shares import (
@@ -311,6 +312,7 @@ def as_pieces(
         raise WorkloadError(
             f"each of the {starts.size} pieces has one value; got shape {values.shape}"
         )
+    refuse_infinite(values, "values of pieces")
     squared = squared_weights(weights, pointers.size - 1)
     return PieceQueries(pointers, starts, ends, values, squared)
 
@@ -422,7 +424,7 @@ def greedy_scaling_implicit(
     """
     if kind not in KINDS:
         raise WorkloadError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
-    edges = np.require(edges, np.int64, ["C", "W"])
+    edges = np.require(whole_numbers(edges), np.int64, ["C", "W"])
     if (
         edges.ndim != 1
         or edges.size < 2

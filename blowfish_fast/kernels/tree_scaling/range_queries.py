@@ -20,7 +20,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import WorkloadError
+from blowfish_fast.kernels._arguments import whole_numbers
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 from .budget_shares import (
     Demand,
@@ -91,8 +93,7 @@ def sorted_ranges(
     WorkloadError
         If arrays differ in length, or a range leaves the leaves.
     """
-    first = np.asarray(first, dtype=np.int64)
-    last = np.asarray(last, dtype=np.int64)
+    first, last = whole_numbers(first), whole_numbers(last)
     head = np.asarray(first_fraction, dtype=np.float64)
     tail = np.asarray(last_fraction, dtype=np.float64)
     shape = first.shape
@@ -101,6 +102,8 @@ def sorted_ranges(
             "ends and fractions must be vectors of one length; got shapes "
             f"{first.shape}, {head.shape}, {last.shape}, {tail.shape}"
         )
+    refuse_infinite(head, "fractions")
+    refuse_infinite(tail, "fractions")
     squared = squared_weights(weights, first.size)
     if first.size and (first.min() < 0 or last.max() >= leaves or (first > last).any()):
         raise WorkloadError(

@@ -30,8 +30,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input, rises
+from blowfish_fast.kernels._arguments import as_input, rises, whole_numbers
 from blowfish_fast.kernels._jit import helper, kernel
+from blowfish_fast.kernels._magnitudes import refuse_wide_sums
 
 
 @helper
@@ -195,6 +196,7 @@ def group_sorted(
             "groups need one axis of at least one value, room for one, and a price of "
             f"0 or more: got shape {values.shape}, largest {largest}, price {price!r}"
         )
+    refuse_wide_sums(values, "values")
     within = _stretches_of(values, stretches)
     sums = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
     starts = _cheapest_starts(sums, None, 0.0, within, float(price), most)
@@ -264,6 +266,7 @@ def _stretches_of(values: AnyArray, stretches: IntArray | None) -> IntArray:
     cells = values.size
     if stretches is None:
         stretches = np.array([0, cells])
+    stretches = whole_numbers(stretches)
     if not rises(stretches, cells, 1):
         raise InputError(
             f"stretches must increase from 0 to the {cells} values: got "
@@ -382,6 +385,8 @@ def merge_buckets(values: AnyArray, price: float) -> IntArray:
         raise InputError(
             f"a row of finite values is merged, not shape {cells.shape} or infinities"
         )
+    if np.isnan(price):
+        raise InputError("a price is a number", received=repr(price))
     if not price > 0:
         return np.arange(cells.size + 1, dtype=np.int64)
     return np.flatnonzero(_read_starts(_best_begins(cells, float(price))))

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from blowfish_fast._support import compiler_watch
 from blowfish_fast._support.compiler_watch import is_ready
 from blowfish_fast.apps.cli import kernels_ahead as ahead
 from blowfish_fast.kernels.space import hilbert
@@ -68,6 +69,7 @@ def started(monkeypatch):
     monkeypatch.setattr(ahead.COMPILER, "alone", True)
     monkeypatch.setattr(ahead, "usable_cores", lambda: 2)
     monkeypatch.setattr(ahead, "compiled_before", lambda module: False)
+    monkeypatch.setattr(ahead, "can_keep_kernels", lambda: True)
     return processes
 
 
@@ -91,9 +93,16 @@ def test_a_second_process_is_started_silently_and_ended(started):
         (ahead.COMPILER, "alone", False),
         (ahead, "usable_cores", lambda: 1),
         (ahead, "compiled_before", lambda module: True),
+        (ahead, "can_keep_kernels", lambda: False),
         (sys, "executable", None),
     ],
-    ids=["one call of many", "one core", "compiled before", "within a program"],
+    ids=[
+        "one call of many",
+        "one core",
+        "compiled before",
+        "read-only",
+        "within a program",
+    ],
 )
 def test_none_is_started_where_it_would_not_help(
     started, monkeypatch, owner, name, value
@@ -113,6 +122,26 @@ def test_where_no_process_can_be_started_the_command_goes_on(started, monkeypatc
     with ahead.compiling_beside():
         ran.append(True)
     assert ran == [True]
+
+
+def test_a_cache_that_cannot_be_written_to_keeps_no_kernels(monkeypatch, tmp_path):
+    held = tmp_path / "held"
+    held.mkdir()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(held / "not" / "there" / "yet"))
+    assert compiler_watch.can_keep_kernels()
+    # Whoever runs these tests may write everywhere, so the answer is made up here.
+    asked = []
+
+    def refuse(place, mode):
+        asked.append(place)
+        return False
+
+    monkeypatch.setattr(compiler_watch.os, "access", refuse)
+    assert not compiler_watch.can_keep_kernels()
+    assert asked == [held]
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert not compiler_watch.can_keep_kernels()
+    assert asked[1] == compiler_watch.KERNEL_FILES
 
 
 def test_what_it_runs_is_ready_afterwards():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -199,9 +200,11 @@ def _show_errors(
             "experiment` on public data of your own."
         )
     unknown = [line for line in tables[0] if not line.admissible]
-    refused = [line.name for line in unknown if not line.data_dependent]
-    if refused:
-        show(f"Not possible under this policy: {', '.join(refused)}; --json says why.")
+    refused = [line for line in unknown if not line.data_dependent]
+    names = [line.name for line in refused if not _failed_itself(line.reason)]
+    if names:
+        show(f"Not possible under this policy: {', '.join(names)}; --json says why.")
+    _show_faults(refused)
 
 
 def _as_plain(
@@ -345,8 +348,25 @@ def _show_advice(advice: Recommendation, top: int) -> None:
     ]
     names = ["mechanism", "error", "how known", "on generated data"]
     show_table(names, rows, title=advice.heading)
-    hidden = [line.name for line in advice if line.kind == "refused"]
+    refused = [line for line in advice if line.kind == "refused"]
+    hidden = [line.name for line in refused if not _failed_itself(line.reason)]
     if hidden:
         show(f"Not possible under this policy: {', '.join(hidden)}.")
+    _show_faults(refused)
     for sentence in advice.because:
         show(sentence.replace("`trials`", "--trials"))
+
+
+def _failed_itself(reason: str) -> bool:
+    """Return whether a mechanism from outside failed by a fault of its own code."""
+    from blowfish_fast.mechanisms.base import FAILED_OUTSIDE
+
+    return FAILED_OUTSIDE in reason
+
+
+def _show_faults(refused: Sequence[Any]) -> None:
+    """Say which mechanisms from outside failed, and by what: no policy forbids them."""
+    for line in refused:
+        if _failed_itself(line.reason):
+            end = "" if line.reason.endswith(".") else "."
+            show(f"{line.name} is broken: {line.reason}{end}")
