@@ -105,7 +105,7 @@ def large_questions() -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any
         passing = [{"attribute": "day", "low": 2, "high": 5}]
         filtered = of("cumulative", attribute="age", filters=passing)
         yield f"cumulative, {cells} bins, filtered by days", line, filtered
-    for side, number in ((22, 300), (22, 4000), (76, 400), (76, 4000), (108, 250)):
+    for side, number in ((22, 300), (22, 4000), (76, 400), (76, 4000), (98, 250)):
         most = planning_work.MOST_PIECES // number
         pairs = (
             [(at % side, min(side, at % side + most)) for at in range(number)],

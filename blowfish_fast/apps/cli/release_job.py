@@ -50,7 +50,7 @@ from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.sampling import SamplingDesign
 from blowfish_fast.workloads import Workload
 
-from .files.data_source import open_source
+from .files.data_source import holds_tables, open_source
 from .files.record_files import DataSource, TableAxes
 from .options import DEFAULT_WORKLOAD, POLICY_FORMS
 from .parsing.domain import find_column, parse_table
@@ -375,9 +375,11 @@ def open_data(job: Job, facts: Facts) -> DataSource:
     DataSource
         The source, whose columns fit.
     """
+    # Beside a file of one table it names the one that the description is read of.
+    described = job.description is not None and not holds_tables(job.data or "")
     source = open_source(
         job.data or "",
-        table=job.data_table,
+        table=None if described else job.data_table,
         named=any(facts.domain.names),
         form=TextForm(job.encoding, job.decimal, job.dates, tuple(job.blanks or ())),
     )

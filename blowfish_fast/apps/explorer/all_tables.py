@@ -66,8 +66,9 @@ def predict_tables(
         standard error per cell and mean count of each. All these are of the plan: of
         tables that the data choose no error is known beforehand. Under "decided"
         stands what would be done ("plan", "data", or None where a noisy number of
-        records would decide), and under "misplaced" the share of the records that
-        the plan predicts to misplace (None without a number of them).
+        records would decide), under "misplaced" the share of the records that the
+        plan predicts to misplace (None without a number of them), and under
+        "described" what `described_columns` returns.
 
     Raises
     ------
@@ -111,6 +112,7 @@ def predict_tables(
         "useful": None if records is None else sum(useful),
         "decided": mechanism.decided,
         "misplaced": None if records is None else mechanism.planned_misplaced(records),
+        "described": described_columns(table, chosen),
         "tables": [
             {
                 "columns": list(subset),
@@ -123,6 +125,39 @@ def predict_tables(
             )
         ],
     }
+
+
+def described_columns(table: TableSpec, columns: list[str]) -> dict[str, Any] | None:
+    """Return the description of some columns, from which the command line releases.
+
+    Parameters
+    ----------
+    table : TableSpec
+        The described table.
+    columns : list of str
+        The attributes that are released together.
+
+    Returns
+    -------
+    dict or None
+        With the keys of the shipped schema. None for a table of a population: tables
+        of the same people share a budget, which the explorer keeps.
+    """
+    if table.population is not None:
+        return None
+    plain = table.to_dict()
+    plain["attributes"] = [one for one in plain["attributes"] if one["name"] in columns]
+    policies = plain.get("policies", {})
+    stated = {name: policies[name] for name in policies if name in columns}
+    if policies and not stated:
+        # Without any, whole records would be secret; here attributes move alone.
+        stated = {columns[0]: {"kind": "full"}}
+    plain["policies"] = stated
+    sample = plain.get("sample")
+    if sample is not None and sample.get("column") not in (None, *columns):
+        # Strata and weights are those of a column that is left out.
+        del plain["sample"]
+    return plain
 
 
 def column_sets(

@@ -208,8 +208,6 @@ class Layout:
         sample = self.table.sample
         if sample is None or sample.column is None:
             return None
-        if isinstance(self.question, AmountQuestion | ShareQuestion):
-            return None
         for at, axis in enumerate(self.axes[: self.shown]):
             if axis.spec.name == sample.column and self.question.widths[at] == 1:
                 return at

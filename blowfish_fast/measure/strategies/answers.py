@@ -1,8 +1,9 @@
 """Measure the answers themselves: one noisy row per declared query.
 
 The histogram is the least-squares fit of least norm, which projects the noise onto the
-answers that some histogram has; only the declared queries have intervals. Queries of
-which none is a combination of the others keep their noise.
+answers that some histogram has. Only the declared queries have intervals, and what adds
+up from them with coefficients: [0, 8) and [4, 8) tell [0, 4) as well. Queries of which
+none is a combination of the others keep their noise.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ UNCLEAR = (1e-13, 1e-5)
 
 ROUNDING = 1e-8
 """Above the error of the projection: 2^9 roundings of 2^-53 over a gap of 1e-5."""
+
+
+NEARLY = 1e-9
+"""Coefficients up to this size are rounding, and so are queries that are so close."""
 
 
 class RemainingNoise(NamedTuple):
@@ -257,9 +262,18 @@ class Answers(LinearStrategy):
         return solution
 
     def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
-        """Return the law of each declared query's noise after the fit, or a bound."""
+        """Return the law of each query's noise after the fit, or a bound."""
         rows = self._query_places(form)
         width, variance = one_draw(law.scales)
+        if (rows < 0).any():
+            parts = np.abs(self._parts(form))
+            shares = (parts**2).sum(axis=1)
+            squares = ((parts + NEARLY) ** 2).sum(axis=1)
+            largest = parts.max(axis=1, initial=0.0) + NEARLY
+            spread = Spread.of_one_scale(squares, largest, width, variance)
+            return spread._replace(
+                variance=variance * shares, width=np.full(rows.size, np.nan)
+            )
         shares, largest = self._left.shares[rows], self._left.largest[rows]
         # Enough to leave `square` over `largest` squared above its exact value.
         squares = shares if self._left.alone else shares + 4.0 * ROUNDING
@@ -275,7 +289,7 @@ class Answers(LinearStrategy):
             return bound
         rows = self._query_places(form)
         width, _ = one_draw(scales)
-        if not self._left.alone:
+        if not self._left.alone or (rows < 0).any():
             return bound
         exact = equal_sum_half_widths(width, np.ones_like(rows), miss, scales.power)
         # Answers and draws are whole numbers, so half a count more holds no more of the
@@ -283,18 +297,46 @@ class Answers(LinearStrategy):
         return np.minimum(bound, exact + 0.5)
 
     def _query_places(self, form: Fractions | Pieces) -> IntArray:
-        """Return the place of each query among those declared; refuse others."""
-        asked = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
-        rows = asked.shape[0] if asked is not None else 0
+        """Return the place of each query among those declared; -1 for others."""
+        asked = self._listed(form)
+        rows = asked.shape[0]
         if rows == self.matrix.shape[0] and not (asked != self.matrix).nnz:
             return np.arange(rows)
         places = [self._places.get(_key(asked, row), -1) for row in range(rows)]
-        if asked is None or -1 in places:
-            raise IntervalError(
-                "noise was put on the declared answers, so only those have intervals; "
-                'ask the declared workload, or release with strategy="cells"'
-            )
         return np.array(places, dtype=np.int64)
+
+    def _listed(self, form: Fractions | Pieces) -> Any:
+        """Return queries as rows over the cells; refuse too many coefficients."""
+        asked = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
+        if asked is None:
+            raise _undeclared()
+        return asked
+
+    def _parts(self, form: Fractions | Pieces) -> FloatArray:
+        """Return the coefficients with which queries add up from the declared ones.
+
+        Of all that there are, those of least norm lie in the span of the fit, so their
+        sum of draws is the noise of the fitted answer. What the declared queries do not
+        add up to is refused: the fit would guess it.
+        """
+        from scipy import sparse
+
+        asked = sparse.csr_array(self._listed(form))
+        if not self._left.followed:
+            raise _undeclared()
+        parts = (asked @ self.matrix.T).toarray() @ self._inverse
+        parts[np.abs(parts) < NEARLY] = 0.0
+        off = abs(sparse.csr_array(parts) @ self.matrix - asked)
+        if off.max() > NEARLY * abs(asked).max():
+            raise _undeclared()
+        return np.asarray(parts, dtype=np.float64)
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        """The inverse of the products of declared queries, on their span."""
+        dense = self.matrix.toarray().astype(np.float64)
+        inverse = np.linalg.pinv(dense @ dense.T, rcond=UNCLEAR[1], hermitian=True)
+        return np.asarray(inverse, dtype=np.float64)
 
     @cached_property
     def _places(self) -> dict[tuple[bytes, bytes], int]:
@@ -343,6 +385,14 @@ def _followed(products: bytes, queries: int) -> RemainingNoise:
     projection = np.abs(clear @ clear.T)
     largest = projection.max(axis=1, initial=0.0) + ROUNDING
     return RemainingNoise(np.diagonal(projection), largest, followed=True, alone=False)
+
+
+def _undeclared() -> IntervalError:
+    """Refuse queries that the declared ones do not add up to."""
+    return IntervalError(
+        "noise was put on the declared answers, so only those have intervals, and what "
+        'adds up from them; ask the declared workload, or release with strategy="cells"'
+    )
 
 
 def _whole(moved: float) -> int:

@@ -66,7 +66,24 @@ class DrawnSums:
         ndarray of float64, shape (sums,)
             The variances.
         """
-        squared = rows.multiply(rows).multiply(self.source.weights[1])
+        return self.variance_of_squares(rows.multiply(rows), miss)
+
+    def variance_of_squares(self, squares: Any, miss: float) -> FloatArray:
+        """Return the same from y^2, or from numbers that are nowhere below it: PN19.
+
+        Parameters
+        ----------
+        squares : scipy sparse array, shape (sums, cells)
+            The y^2 of a record of each cell, or more.
+        miss : float
+            0 for the estimate itself.
+
+        Returns
+        -------
+        ndarray of float64, shape (sums,)
+            The variances; not of strata, whose squares are taken from their means.
+        """
+        squared = as_sparse(squares.multiply(self.source.weights[1][None, :]))
         return self._answered(without_zeros(squared), miss)
 
     def half_widths(self, rows: Any) -> FloatArray:

@@ -72,11 +72,15 @@ class Ratio:
         self.limits = [np.broadcast_to(end, groups).astype(float) for end in limits]
         # Rows that are tried are sums of these, so what is granted to all of these
         # is granted to them too: a bias is linear in its row.
-        both = [self.over, self.under, over.multiply(over), over.multiply(under)]
-        for rows in map(as_sparse, both):
+        for rows in map(as_sparse, self._demanded()):
             source.demand_noise_alone(SparseRows(self.cells, rows))
         self.sums = source.answers(SparseRows(self.cells, self.over))
         self.sizes = source.answers(SparseRows(self.cells, self.under))
+
+    def _demanded(self) -> list[Any]:
+        """Return the rows of which all that are tried are sums."""
+        products = [self.values.multiply(rows) for rows in (self.values, self.inside)]
+        return [self.over, self.under, *products]
 
     @cached_property
     def estimate(self) -> FloatArray:
@@ -203,6 +207,41 @@ class Ratio:
 
         ends = [farthest(room, self.estimate, self.limits[side]) for side in sides]
         return np.stack(ends, axis=-1)
+
+
+class RatioOfSums(Ratio):
+    """The same of values from 0 to 1 whose sums were measured, and no sum of squares.
+
+    The square of y = value - mu lies below the line through its ends, which is linear
+    in the value, so its sum follows from what was measured (Lemma PN19):
+
+        mu = .4    value    0     .2     .4     .6     .8     1
+                   y^2     .16   .04    0      .04    .16    .36
+                   line    .16   .2     .24    .28    .32    .36
+    """
+
+    def _demanded(self) -> list[Any]:
+        """Return the rows of which all that are tried are sums: none has squares."""
+        return [self.over, self.under, self.values, self.inside]
+
+    def squares(self, tried: FloatArray, miss: float) -> FloatArray:
+        """Return the variance of the sampling, from above but for half of `miss`.
+
+        Parameters
+        ----------
+        tried : ndarray of float64, shape (groups,)
+            The mu that is tried in each group.
+        miss : float
+            0 for the estimate itself.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups,)
+            The variances, as if every value lay at one of its ends.
+        """
+        left, square = (1.0 - 2.0 * tried)[:, None], (tried**2)[:, None]
+        line = self.values.multiply(left) + self.inside.multiply(square)
+        return self.drawn.variance_of_squares(as_sparse(line), miss)
 
 
 def farthest(

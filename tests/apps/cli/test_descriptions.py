@@ -145,6 +145,16 @@ def test_a_release_takes_columns_of_a_described_table(tables):
     assert facts.ledger_policy.domain.names == ("age", "ward")
 
 
+def test_a_file_of_records_is_described_by_one_of_several_tables(tables, tmp_path):
+    records = tmp_path / "ages.csv"
+    records.write_text("years\n" + "41\n" * 30)
+    words = ["--data", str(records), "--workload", "identity", "--epsilon", "1"]
+    named = ["release", "--description", str(tables), "--data-table", "ages", *words]
+    # A file has no tables of its own: the name is that of the description.
+    assert run_command([*named, "--dry-run"]) == 0
+    assert run_command(["release", "--data-table", "ages", *words, "--dry-run"]) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

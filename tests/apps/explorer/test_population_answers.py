@@ -99,14 +99,17 @@ def test_shares_of_groups_are_those_of_the_population(explorer, sample):
     answer = table.ask(SHARE)
     found = population_answer(table, answer.request)
     assert found.what == answer.what
-    assert found.remarks == ()
+    (remark,) = found.remarks
+    assert "comes from drawing the records" in remark
     assert found.values == pytest.approx(answer.values)
     low, high = found.intervals.T
     assert (low < answer.values).all()
     assert (answer.values < high).all()
     assert (high - low > answer.intervals[:, 1] - answer.intervals[:, 0]).all()
-    with pytest.raises(IntervalError, match="Leave the method out"):
-        population_answer(table, answer.request, method="normal")
+    assert "noise exactly" not in found.promise
+    normal = population_answer(table, answer.request, method="normal")
+    assert "noise exactly" in normal.promise
+    assert (np.diff(normal.intervals) <= np.diff(found.intervals)).all()
 
 
 def test_what_needs_a_number_of_people_that_nobody_stated_is_refused(explorer):
@@ -116,7 +119,10 @@ def test_what_needs_a_number_of_people_that_nobody_stated_is_refused(explorer):
         population_answer(imagined, answer.request)
     share = counted.ask(SHARE)
     with pytest.raises(IntervalError, match="how many people the group has"):
-        population_answer(counted, share.request)
+        population_answer(counted, share.request, method="exact")
+    # Taken as normal, the draw needs no such number.
+    people = population_answer(counted, share.request)
+    assert "noise exactly" in people.promise
 
 
 def test_a_table_of_two_columns_is_turned_as_it_was_asked(explorer):
@@ -141,9 +147,12 @@ def test_what_is_not_granted_is_refused_with_the_reason(explorer, monkeypatch):
         population_answer(plain, answer.request)
     assert refused.value.code == "no_sampling_design"
     table = explorer()
-    mean = table.ask(asked("mean", attribute="age", by="ward", at_least=100))
-    with pytest.raises(IntervalError, match="of the kind mean"):
-        population_answer(table, mean.request)
+    total = table.ask(asked("sum", attribute="age", by="ward"))
+    with pytest.raises(IntervalError, match="of the kind sum"):
+        population_answer(table, total.request)
+    quarters = table.ask(asked("quantiles", attribute="age", q=[0.5]))
+    with pytest.raises(IntervalError, match="of quantiles and sums a release"):
+        population_answer(table, quarters.request)
     with pytest.raises(IntervalError, match="one that follows from others, or is none"):
         population_answer(table, "nothing")
     rough = {**asked(), "cost": {"epsilon": 1.0, "mechanism": "dawa"}}

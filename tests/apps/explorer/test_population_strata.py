@@ -12,6 +12,8 @@ import pytest
 from blowfish_fast.accounting.composition import EPSILON
 from blowfish_fast.apps.description.tables import job_of_table
 from blowfish_fast.apps.explorer import Explorer
+from blowfish_fast.apps.explorer.amounts import places_of
+from blowfish_fast.apps.explorer.answers_given import answer_from
 from blowfish_fast.apps.explorer.catalog import as_table
 from blowfish_fast.apps.explorer.layout import lay_out
 from blowfish_fast.apps.explorer.planning import Planner
@@ -169,9 +171,12 @@ def test_an_answer_without_the_strata_says_what_to_ask(explorer):
     assert "\"attributes\": ['age', 'region']" in str(refused.value)
     share = asked("region", kind="share", by="age", values=["north"], at_least=100)
     counted = table.ask(share)
-    with pytest.raises(IntervalError, match="no class by itself") as refused:
+    with pytest.raises(IntervalError, match="Ask for counts by region"):
         population_answer(table, counted.request)
-    assert "['region', 'age', 'region']" not in str(refused.value)
+    of_wards = asked("ward", kind="share", by="age", values=["a"], at_least=100)
+    with pytest.raises(IntervalError, match="answers that show each") as refused:
+        population_answer(table, table.ask(of_wards).request)
+    assert "\"by\": ['age', 'region']" in str(refused.value)
     both = table.ask(asked("age", "region", kind="marginal"))
     running = {**asked("age", kind="cumulative")}
     with pytest.raises(IntervalError, match="answers that show each of them"):
@@ -199,9 +204,8 @@ def test_strata_whose_sizes_are_secret_have_no_intervals(explorer):
     with pytest.raises(IntervalError, match="must be public") as refused:
         population_answer(whole, answer.request)
     assert '"blocks": [["north"], ["south"]]' in str(refused.value)
-    assert "no interval follows from it while region is secret" in sample_words(
-        whole.table
-    )
+    words = "no interval of counts follows from it while region is secret"
+    assert words in sample_words(whole.table)
     assert "secret" not in sample_words(as_table(described()))
     # What is missing is joined to every region: it could have come from any of them.
     joined = {**REGION, "extras_joined": "all"}
@@ -212,6 +216,65 @@ def test_strata_whose_sizes_are_secret_have_no_intervals(explorer):
     counted = weighed.ask(asked("age", "region"))
     assert population_answer(weighed, counted.request).intervals.shape == (4, 2, 2)
     assert "secret" not in sample_words(weighed.table)
+
+
+SHARES = asked("ward", kind="share", by=["region"], values=["a"], at_least=100)
+MEANS = asked("age", kind="mean", by=["region"], at_least=100)
+
+
+@pytest.mark.parametrize("question", [SHARES, MEANS], ids=["share", "mean"])
+@pytest.mark.parametrize("sample", [STRATA, WEIGHTS], ids=["strata", "weights"])
+def test_shares_and_means_of_each_class_are_those_of_its_people(
+    explorer, sample, question
+):
+    table = explorer(sample)
+    answer = table.ask(question)
+    people = population_answer(table, answer.request)
+    assert (people.what, people.unit) == (answer.what, answer.unit)
+    assert people.intervals_hold == "population"
+    assert "noise exactly" in people.promise
+    assert people.values == pytest.approx(answer.values, rel=0.05)
+    low, high = people.intervals.T
+    assert (low < answer.intervals[:, 0]).all()
+    assert (high > answer.intervals[:, 1]).all()
+    assert "comes from drawing the records" in people.remarks[0]
+    bounded = people.remarks[1:]
+    assert ["at its largest" in words for words in bounded] == [True] * (
+        question is MEANS
+    )
+    with pytest.raises(IntervalError, match="no exact law is known"):
+        population_answer(table, answer.request, method="exact")
+
+
+@pytest.mark.parametrize("question", [SHARES, MEANS], ids=["share", "mean"])
+def test_shares_and_means_are_added_up_by_weights_and_never_over_strata(
+    explorer, question
+):
+    weighed = explorer(WEIGHTS, policies={})
+    answer = weighed.ask(question)
+    apart = population_answer(weighed, answer.request)
+    both = population_answer(weighed, answer.request, together=True)
+    # The south has 225 people for a record, and so nearly all of the answer.
+    assert both.values.shape == (1,)
+    assert both.values[0] == pytest.approx(apart.values[1], rel=0.02)
+    low, high = both.intervals[0]
+    assert low <= both.values[0] <= high
+    assert high - low < 1.1 * np.diff(apart.intervals[1])[0]
+    table = explorer(STRATA)
+    of_strata = table.ask(question)
+    with pytest.raises(IntervalError, match="how many were drawn of each") as refused:
+        population_answer(table, of_strata.request, together=True)
+    assert '"kind": "marginal"' in str(refused.value)
+
+
+def test_two_groupings_keep_their_order_when_weights_are_added_up(explorer):
+    table = explorer(WEIGHTS)
+    two = asked("age", kind="mean", by=["ward", "region"], at_least=20)
+    answer = table.ask(two)
+    people = population_answer(table, answer.request, together=True)
+    assert [axis["attribute"] for axis in people.axes] == ["ward"]
+    assert people.values.shape == (3,)
+    assert people.intervals.shape == (3, 2)
 
 
 def test_trimmed_weights_count_as_the_cut(explorer):
@@ -311,6 +374,69 @@ def test_intervals_miss_the_people_no_more_than_they_say(sample, method):
     allowed = 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / number)
     assert missed / number <= allowed
     assert alone / number > 2.0 * allowed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("question", [SHARES, MEANS], ids=["share", "mean"])
+@pytest.mark.parametrize("sample", [STRATA, WEIGHTS], ids=["strata", "weights"])
+def test_shares_and_means_miss_the_people_no_more_than_they_say(sample, question):
+    """150 draws: .05 and 3 sigma of the numbers may be missed."""
+    table = as_table(described(sample))
+    cost = {"cost": {"epsilon": 1.0}}
+    plan = Planner(EPSILON, 0).plan(table, read_question({**question, **cost}))
+    values = plan.layout.axes[1].asked
+    # Values lie at both ends, where they vary most for their mean.
+    parts = np.array([[0.3, 0.7], [0.55, 0.45]])
+    true = np.zeros((2, values), dtype=np.int64)
+    true[:, [0, -1]] = parts * np.array([[3_000], [90_000]])
+    rng, draws = np.random.default_rng(58), 150
+    missed = alone = number = 0
+    design = table.sample.design()
+    classes = bin_classes(plan.layout, design)
+    for _ in range(draws):
+        if sample is STRATA:
+            drawn = np.stack(
+                [
+                    rng.multivariate_hypergeometric(true[0], 300),
+                    rng.multivariate_hypergeometric(true[1], 400),
+                ]
+            )
+        else:
+            drawn = rng.binomial(true, [[1 / 10], [1 / 225]])
+        cells = np.zeros(plan.policy.domain.size, dtype=np.int64)
+        # What is shown comes first; nobody has missing values.
+        cells[: drawn.size] = drawn.reshape(-1)
+        release = plan.mechanism.release(cells)
+        of = _Numbers(plan, replace(release, design=design), design, classes)
+        people = true / true.sum(axis=1)[:, None] @ _places(question)
+        low, high = of.bounds(0.95, None).T
+        missed += int(((people < low) | (people > high)).sum())
+        number += 2
+        # Planted: intervals of the sample's own numbers, given for everybody.
+        own = answer_from(plan, release, "planted").intervals
+        if question is MEANS:
+            # Without the half of a cell that its values may be off.
+            own = own + _slack(plan) * np.array([1.0, -1.0])
+        alone += int(((people < own[:, 0]) | (people > own[:, 1])).sum())
+        if sample is WEIGHTS:
+            numbers, _ = _added_up(of, plan.layout)
+            together = true.sum(axis=0) / true.sum() @ _places(question)
+            low, high = numbers.bounds(0.95, None).T
+            missed += int(((together < low) | (together > high)).sum())
+            number += 1
+    allowed = 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / number)
+    assert missed / number <= allowed
+    assert alone / (2 * draws) > 2.0 * allowed
+
+
+def _places(question):
+    """Return what a record of each value counts as."""
+    return np.array([1.0, 0.0]) if question is SHARES else 20.0 * np.arange(4) + 10.0
+
+
+def _slack(plan):
+    """Return how far a value may lie from the middle of its cell."""
+    return places_of(plan.layout).slack
 
 
 def test_words_are_no_strata():

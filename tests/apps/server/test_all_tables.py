@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from blowfish_fast.apps.description.tables import job_of_table
+from blowfish_fast.apps.explorer.all_tables import predict_tables
+from blowfish_fast.apps.explorer.catalog import as_table
 from blowfish_fast.apps.server.keys import CURATOR
 
 PATH = "/api/curator/all-tables"
@@ -40,6 +43,42 @@ def test_what_cannot_be_predicted_is_refused(served, change, status):
     body = {"table": "people", "epsilon": 1, **change}
     with served.client(CURATOR) as client:
         assert client.post(PATH, json=body).status_code == status
+
+
+@pytest.mark.parametrize("columns", [["age", "ward"], ["ward", "sex"]])
+def test_a_prediction_has_the_description_that_the_command_line_releases(columns):
+    age = {"name": "age", "cells": {"start": 0, "stop": 80, "width": 10}}
+    table = as_table(
+        {
+            "name": "visits",
+            "attributes": [
+                age,
+                {"name": "ward", "levels": ["a", "b"]},
+                {"name": "sex", "levels": ["f", "m"]},
+            ],
+            "policies": {"age": {"kind": "line"}},
+            "sample": {
+                "drawn": "weighted",
+                "column": "sex",
+                "weights": [2.0, 3.0],
+            },
+        }
+    )
+    found = predict_tables(table, {"epsilon": 1}, columns=columns)
+    released = as_table(found["described"])
+    assert [one.name for one in released.attributes] == columns
+    # What is secret stays the same: one attribute moves at a time.
+    seen = table.policy().through(columns)
+    assert repr(released.policy().through(columns)) == repr(seen)
+    assert (released.sample is None) == ("sex" not in columns)
+    assert job_of_table(found["described"])["domain"].keys() == {*columns}
+
+
+def test_tables_of_a_population_are_released_by_the_explorer_alone():
+    age = {"name": "age", "cells": {"start": 0, "stop": 80, "width": 10}}
+    table = {"name": "visits", "attributes": [age], "person": "who", "at_most": 2}
+    of_people = as_table({**table, "population": "patients"})
+    assert predict_tables(of_people, {"epsilon": 1})["described"] is None
 
 
 def test_analysts_have_the_means_of_analysts(served):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from blowfish_fast.apps.server.keys import CURATOR
@@ -24,8 +26,13 @@ def test_a_curator_sees_which_tables_are_accurate(browser, site, size):  # noqa:
         visit.count("#all-tables-list tbody tr", 6)
         visit.see("#all-tables-words", "6 tables for epsilon = 1 in all.")
         visit.see("#all-tables-words", "below their mean counts")
-        command = "blowfish release --tables 2 --choose plan --records 400"
-        visit.see("#all-tables-words", command)
+        command = "--tables 2 --choose plan --records 400 --epsilon 1"
+        visit.see("#all-tables-command", command)
+        with page.expect_download() as saved:
+            page.click("#all-tables-save")
+        assert saved.value.suggested_filename == "people.json"
+        described = json.loads(saved.value.path().read_text())
+        assert [one["name"] for one in described["attributes"]] == ["age", "sex", "pay"]
         visit.see("#all-tables-list thead", "mean count")
         assert violations(page) == []
         page.uncheck("#all-tables-columns input[value=pay]")
@@ -36,7 +43,7 @@ def test_a_curator_sees_which_tables_are_accurate(browser, site, size):  # noqa:
         assert "mean count" not in visit.text("#all-tables-list thead")
         page.select_option("#all-tables-choose", "data")
         page.click("#all-tables-form button")
-        visit.see("#all-tables-words", "--choose data")
+        visit.see("#all-tables-command", "--choose data --epsilon 1")
         visit.see("#all-tables-words", "The data choose, privately")
         visit.picture("all-tables")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from blowfish_fast.apps.server.keys import CURATOR
+from blowfish_fast.release.places.map_classes import class_breaks, colour_classes
 
 from .test_browser import SIZES, Visit, browser, expect, site  # noqa: F401  fixtures
 from .test_districts import square
@@ -127,3 +129,82 @@ def test_wards_are_described_by_borders_and_counted_on_a_map(
         visit.asked()
         visit.count("#answer .bars .point", 4)
         visit.count("#answer .district", 0)
+
+
+NUMBERS = {
+    "all apart": [3, 9, 15, 30, 95, 4, 12, 21, 0, 1],
+    "many alike": [0, 0, 0, 0, 0, 0, 0, 4, 9, 15, 30, 95],
+    "two numbers": [0, 0, 0, 5],
+    "one number": [7, 7, 7],
+    "one district": [7],
+    "below 0": [-20.5, -3, -3, 0, 8],
+    "largest alike": [1, 2, 9, 9, 9, 9, 9, 9],
+}
+
+
+def test_no_class_of_a_map_is_empty_and_files_have_the_same_ones(
+    browser,  # noqa: F811
+    site,  # noqa: F811
+):
+    with Visit(browser, site, CURATOR) as visit:
+        for numbers in NUMBERS.values():
+            ends, classes = visit.page.evaluate(
+                """(numbers) => import("/static/districts.js").then((map) => {
+                    const ends = map.classEnds(numbers);
+                    return [ends, map.coloursOf(ends)];
+                })""",
+                numbers,
+            )
+            estimates = np.array(numbers, dtype=np.float64)
+            assert ends == class_breaks(estimates).tolist()
+            in_files = colour_classes(np.array(ends))
+            assert [one["colour"] for one in classes] == [
+                one.colour for one in in_files
+            ]
+            words = [one["words"] for one in classes]
+            assert len({*words}) == len(words)
+            places = np.searchsorted(ends[1:-1], estimates, side="right")
+            assert {*places.tolist()} == {*range(len(classes))}
+        # Ends that three digits do not tell apart have more of them.
+        close = visit.page.evaluate(
+            """() => import("/static/districts.js").then((map) =>
+                map.coloursOf([0.12341, 0.12342, 0.2]).map((one) => one.words))"""
+        )
+        assert close == ["0.12341 to 0.12342", "0.12342 to 0.2"]
+        # Pictures that share a scale have classes of one width, and one of no width.
+        shared = visit.page.evaluate(
+            """() => import("/static/districts.js").then((map) =>
+                [map.classEnds([1], [-10, 40]), map.classEnds([3], [3, 3])])"""
+        )
+        assert shared == [[-10, 0, 10, 20, 30, 40], [3, 3]]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_has_no_place_on_a_map_is_below_it_and_in_none_of_its_classes(
+    browser,  # noqa: F811
+    site,  # noqa: F811
+    tmp_path,
+    size,
+):
+    with Visit(browser, site, CURATOR) as visit:
+        describe_wards(visit, tmp_path)
+    site.workspace.explorer("calls").ledger.allot("ann", 4)
+    with Visit(browser, site, "ann", size) as visit:
+        page = visit.page
+        page.select_option("#table", "calls")
+        page.fill("#alpha", "60")
+        page.check("#missing")
+        visit.priced()
+        page.click("#ask")
+        visit.see("#answer .lacking", "Not on the map: (missing): ")
+        # No words of the map lie over those below it.
+        lowest = page.locator("#answer .lacking").bounding_box()
+        below = page.locator("#answer-words").bounding_box()
+        assert lowest["y"] + lowest["height"] <= below["y"]
+        # Four wards, the empty one told apart: no more classes than districts.
+        fills = {
+            one.get_attribute("fill") for one in page.locator("#answer .district").all()
+        }
+        swatches = page.locator("#answer .legend li:not(:has-text('hatched')) rect")
+        visit.count("#answer .legend li:not(:has-text('hatched')) rect", len(fills))
+        assert {one.get_attribute("fill") for one in swatches.all()} == fills

@@ -111,6 +111,8 @@ def test_weights_are_described_and_their_classes_added_up(
         page.check("#together")
         visit.count("#numbers tbody tr", 1)
         visit.see("#numbers tbody", "all")
+        added = "In the population: histogram of region, added up over region"
+        expect(page.locator("#answer-title")).to_have_text(added)
         assert violations(page) == []
         page.uncheck("#together")
         visit.count("#numbers tbody tr", 2)

@@ -77,6 +77,42 @@ def test_only_declared_queries_have_intervals():
     assert release.intervals(part).shape == (1, 2)
 
 
+@pytest.mark.parametrize(
+    "workload",
+    [
+        bf.workloads.Ranges(LINE, [0, 4, 2], [8, 8, 3]),
+        bf.workloads.AllRanges(LINE),
+    ],
+    ids=["alone", "combined"],
+)
+def test_what_declared_queries_add_up_to_has_the_noise_of_its_sum(workload):
+    strategy, scales, _ = declared(workload, bf.policies.AddRemove(LINE))
+    rows = strategy.matrix.toarray()
+    weighed = np.array([[1.0, -1.0, 0.5], [0.0, 3.0, -1.0]]) @ rows[:3]
+    form = bf.workloads.Linear(LINE, weighed).explicit_form(Buckets.single_cells(8))
+    spread = strategy.spread(form, scales)
+    parts = weighed @ np.linalg.pinv(rows)
+    variance, width = scales.variances[0], scales.widths[0]
+    np.testing.assert_allclose(spread.variance, variance * (parts**2).sum(axis=1))
+    assert (spread.square >= width**2 * (parts**2).sum(axis=1)).all()
+    assert (spread.largest >= width * np.abs(parts).max(axis=1)).all()
+    np.testing.assert_allclose(spread.largest, width * np.abs(parts).max(axis=1))
+
+
+def test_intervals_of_differences_of_declared_queries_hold_the_truth():
+    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, strategy="queries")
+    rows = laplace.release(COUNTS, rng=1).measurements[0].strategy.matrix.toarray()
+    difference = bf.workloads.Linear(LINE, (rows[0] - rows[1])[None, :])
+    truth, missed = difference.answer(COUNTS)[0], 0
+    for seed in range(200):
+        ((low, high),) = laplace.release(COUNTS, rng=seed).intervals(difference, 0.9)
+        missed += not low <= truth <= high
+    assert missed <= 200 * (0.1 + 3 * (0.09 / 200) ** 0.5)
+    # One draw alone is not the noise of a difference.
+    declared_half = np.diff(laplace.release(COUNTS).intervals(RANGES, 0.9)).min()
+    assert high - low > 1.2 * declared_half
+
+
 def test_fractional_coefficients_are_refused():
     halves = bf.workloads.Linear(LINE, np.full((1, 8), 0.5))
     with pytest.raises(WorkloadError, match="whole-number coefficients"):

@@ -58,6 +58,24 @@ OTHER_SHEETS = (".xls", ".xlsb", ".ods")
 """Spreadsheets that are not read."""
 
 
+def holds_tables(words: str) -> bool:
+    """Return whether data has several tables, or sheets, of which one is named.
+
+    Parameters
+    ----------
+    words : str
+        The name of a file, the address of a database, or "demo".
+
+    Returns
+    -------
+    bool
+        True for a database and for a workbook.
+    """
+    path = Path(words)
+    in_database = "://" in words or path.suffix.lower() in DATABASES
+    return in_database or sheet_place(path) is not None
+
+
 def open_source(
     words: str,
     *,

@@ -13,6 +13,10 @@ classes, which are then bins of their own; they are added up where one asks for 
     age        region    records    people           added up
     0 to 20    north     30         30 x 12,000/400  900
     0 to 20    south     12         12 x 36,842/600  737            1,637
+
+Shares and means are read from the two numbers that were measured of each group, added
+up over strata with what a record stands for. No sum of squares was measured: how far
+values vary is taken at its largest for their mean (Lemma PN19).
 """
 
 from __future__ import annotations
@@ -26,30 +30,46 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast.apps.explorer.answers_given import Answer, answer_from
+from blowfish_fast.apps.explorer.amounts import places_of
+from blowfish_fast.apps.explorer.answers_given import CONFIDENCE, Answer, answer_from
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.layout import ALL_RECORDS, Layout
 from blowfish_fast.apps.explorer.past_answers import refined_as
 from blowfish_fast.apps.explorer.planning import Plan
-from blowfish_fast.apps.explorer.questions import Question, read_question
+from blowfish_fast.apps.explorer.questions import (
+    Question,
+    adds_up,
+    read_question,
+)
 from blowfish_fast.apps.explorer.same_question import in_asked_order
 from blowfish_fast.errors import IntervalError, SizeError
+from blowfish_fast.release.grants import with_answers
 from blowfish_fast.release.query_grid import SparseRows
 from blowfish_fast.release.release import HistogramRelease
-from blowfish_fast.release.sampling.designs import Poisson, SamplingDesign, Stratified
+from blowfish_fast.release.sampling.designs import (
+    Poisson,
+    SamplingDesign,
+    Simple,
+    Stratified,
+    Weighted,
+)
 from blowfish_fast.release.sampling.numbers import (
     count_parts,
     population_counts,
     scaled_counts,
 )
+from blowfish_fast.release.sampling.ratios import RatioOfSums
 from blowfish_fast.release.sampling.sampled_release import (
     CellClasses,
     Method,
     Sampled,
     VarianceParts,
+    as_sparse,
     cell_rows,
-    counted_exactly,
+    check_method,
     equally_weighted,
+    has_exact,
+    refuse_exact,
     sampled_sentence,
 )
 from blowfish_fast.release.sampling.shares import shares_of_declared
@@ -62,6 +82,13 @@ MOST_NUMBERS = 2**12
 """Numbers of one answer whose intervals are worked out while somebody waits."""
 COUNTS = ("histogram", "histogram2d", "marginal", "cumulative", "ranges", "rectangles")
 """Kinds of questions that count records."""
+TWO_NUMBERS = ("share", "mean")
+"""Kinds of questions that are the quotient of two numbers of each group."""
+BOUNDED = (
+    "How far values lie from their mean was not measured: it is taken at its largest, "
+    "as if each lay at one of its bounds."
+)
+"""What is said of the interval of a mean: Lemma PN19."""
 
 
 def population_answer(
@@ -146,9 +173,11 @@ def population_answer(
         numbers, shape = _added_up(numbers, plan.layout)
         plain = replace(plain, axes=_without_strata(plain.axes, plan.layout))
     bounds, values = numbers.bounds(confidence, method), numbers.estimates(plain)
+    if numbers.is_ratio:
+        bounds = with_answers(bounds, values)
     if values.size == math.prod(shape):
         values, bounds = values.reshape(shape), bounds.reshape(*shape, 2)
-    exact = counted_exactly(design, numbers.measure, method)
+    exact = (method or numbers.usual) == "exact"
     of_population: dict[str, Any] = {
         "values": values,
         "intervals": bounds,
@@ -184,7 +213,7 @@ def sample_words(table: TableSpec) -> str:
         return words
     if _is_held(table, column):
         return words
-    return f"{words} (no interval follows from it while {column} is secret)"
+    return f"{words} (no interval of counts follows from it while {column} is secret)"
 
 
 def _is_held(table: TableSpec, column: str) -> bool:
@@ -220,23 +249,16 @@ def bin_classes(layout: Layout, design: SamplingDesign) -> CellClasses | None:
     column = sample.column
     assert column is not None, "strata and weights are those of a column"
     what = "strata" if isinstance(design, Stratified) else "classes of weights"
-    if question.kind == "share":
-        asked = [getattr(question, "attribute", ""), *question.axes, column]
-        shown = list(dict.fromkeys(asked))
-        raise IntervalError(
-            f"shares have no intervals of a population of {what}: they measure the "
-            "two numbers of a group, and no class by itself",
-            received="a question of the kind share",
-            way_out=f'Ask for counts: {{"kind": "marginal", "attributes": {shown}}}',
-        )
     if layout.strata_axis is None:
         raise IntervalError(
             f"a record stands for more people in some {what} than in others, so only "
             f"answers that show each of them, by {column!r}, speak of the population",
-            received=f"an answer by {' and '.join(question.axes)}",
-            way_out='Ask for a table of both: {"kind": "marginal", "attributes": '
-            f"{[*question.axes, column]}}}, the {column} by single cells",
+            received=f"an answer by {' and '.join(question.axes) or 'no attribute'}",
+            way_out=_shown_by(layout, column),
         )
+    if isinstance(design, Stratified) and adds_up(question):
+        # Each group lies in one stratum, of which its records are a simple sample.
+        return None
     levels = _levels(layout, design)
     if isinstance(design, Stratified) and not _is_held(layout.table, column):
         blocks = json.dumps([[level] for level in levels])
@@ -252,12 +274,32 @@ def bin_classes(layout: Layout, design: SamplingDesign) -> CellClasses | None:
     places = np.arange(layout.coarse) if layout.labels is None else layout.labels
     # All coarse cells of a bin have one class: see `Layout.labels`.
     numbers[places] = of_coarse
-    if (numbers[: math.prod(layout.asked_shape)] == len(levels)).any():
+    shown = math.prod(axis.asked for axis in layout.axes[: layout.shown])
+    if adds_up(question):
+        # Groups, by the bins of what is added up.
+        shown *= layout.axes[layout.shown].asked
+    if (numbers[:shown] == len(levels)).any():
         raise IntervalError(
             f"records whose {column} is missing are of none of the {what}",
             way_out="Ask without the row of missing values: missing = false",
         )
     return CellClasses(numbers, levels)
+
+
+def _shown_by(layout: Layout, column: str) -> str:
+    """Say which question shows the strata, or the classes of weights."""
+    question = layout.question
+    if adds_up(question):
+        if column == getattr(question, "attribute", None):
+            return f"Ask for counts by {column}, whose classes are its cells"
+        return (
+            f'Ask for groups that show them: "by": {[*question.axes, column]}, the '
+            f"{column} by single cells; together=True adds them up"
+        )
+    return (
+        'Ask for a table of both: {"kind": "marginal", "attributes": '
+        f"{[*question.axes, column]}}}, the {column} by single cells"
+    )
 
 
 def _levels(layout: Layout, design: SamplingDesign) -> tuple[Any, ...]:
@@ -275,11 +317,21 @@ def _added_up(numbers: _Numbers, layout: Layout) -> tuple[_Numbers, tuple[int, .
     from scipy import sparse
 
     at, shape = layout.strata_axis, layout.asked_shape
-    kinds = ("histogram", "histogram2d", "marginal")
+    if isinstance(numbers.design, Stratified) and numbers.is_ratio:
+        kind = layout.question.kind
+        asked = [getattr(layout.question, "attribute", ""), *layout.question.axes]
+        raise IntervalError(
+            f"a {kind} over several strata needs to know how many were drawn of each, "
+            "which answers of this kind do not measure",
+            received="together=True",
+            way_out=f"Read the {kind} of each stratum, or ask for counts, which are "
+            f'added up: {{"kind": "marginal", "attributes": {asked}}}',
+        )
+    kinds = ("histogram", "histogram2d", "marginal", *TWO_NUMBERS)
     if numbers.classes is None or at is None or layout.question.kind not in kinds:
         raise IntervalError(
-            "strata, or classes of weights, are added up where a histogram or a table "
-            "shows each of them",
+            "strata, or classes of weights, are added up where a histogram, a table, "
+            "or shares or means by group show each of them",
             received=f"a question of the kind {layout.question.kind}",
             way_out="Leave together out",
         )
@@ -288,6 +340,9 @@ def _added_up(numbers: _Numbers, layout: Layout) -> tuple[_Numbers, tuple[int, .
     into = np.broadcast_to(np.expand_dims(grid, at), shape).reshape(-1)
     ones = np.ones(into.size)
     sums = sparse.csr_array((ones, (into, np.arange(into.size))))
+    if numbers.is_ratio:
+        # The first numbers of all groups stand before the second ones.
+        sums = sparse.block_diag([sums, sums], format="csr")
     rows = sparse.csr_array(sums @ cell_rows(numbers.workload))
     return numbers.of(SparseRows(numbers.release.domain, rows)), left or (1,)
 
@@ -341,14 +396,14 @@ def _refuse_read(explorer: Explorer, request: str) -> NoReturn:
 def _refuse(plan: Plan, release: Any) -> None:
     """Refuse questions that have no interval of the population here."""
     question = plan.layout.question
-    if question.kind not in (*COUNTS, "share") or not isinstance(
+    if question.kind not in (*COUNTS, *TWO_NUMBERS) or not isinstance(
         release, HistogramRelease
     ):
         raise IntervalError(
-            "intervals of the population are known here of counts and of shares",
+            "intervals of the population are known here of counts, shares and means",
             received=f"a question of the kind {question.kind}",
-            way_out="Ask for a histogram or a share; of means and quantiles a release "
-            'with bf.sampling knows them, of="population"',
+            way_out="Ask for a histogram, a share or a mean; of quantiles and sums a "
+            'release with bf.sampling knows what is known, of="population"',
         )
     if plan.workload.queries > MOST_NUMBERS:
         raise SizeError(
@@ -382,8 +437,11 @@ class _Numbers:
     ) -> None:
         self.release, self.design, self.classes = release, design, classes
         self.workload: Workload = plan.workload
-        self.is_share = plan.layout.question.kind == "share"
-        self.measure = "relative_count" if self.is_share else "count"
+        kind = plan.layout.question.kind
+        self.is_ratio = kind in TWO_NUMBERS
+        self.places = places_of(plan.layout) if self.is_ratio else None
+        measures = {"share": "relative_count", "mean": "mean"}
+        self.measure = measures.get(kind, "count")
         # What was planned was laid out before the records were read, unless a part of
         # the budget chose buckets by them.
         partition = getattr(plan.mechanism, "partition", None)
@@ -398,9 +456,18 @@ class _Numbers:
         others.workload = workload
         return others
 
+    @property
+    def usual(self) -> Method:
+        """How sampling is counted unless somebody says it: by its law where it can."""
+        of_part = self.is_ratio and isinstance(self.design, Simple)
+        # Of a group nobody stated how many people it has, and no total was measured.
+        unknown = of_part and self.design.everybody is not None
+        known = has_exact(self.design, self.measure) and not unknown
+        return "exact" if known else "normal"
+
     def bounds(self, confidence: float, method: Method | None) -> FloatArray:
         """Return the intervals, in the order of queries."""
-        if not self.is_share:
+        if not self.is_ratio:
             return population_counts(
                 self.release,
                 self.workload,
@@ -409,42 +476,72 @@ class _Numbers:
                 self.fixed,
                 self.classes,
             )
-        if method == "normal":
-            raise IntervalError(
-                "shares of an answer are counted by their own law",
-                received="method='normal'",
-                way_out="Leave the method out",
-            )
+        check_method(method)
+        if (method or self.usual) == "normal":
+            ratio = self._ratio(confidence)
+            alike = not isinstance(self.design, Weighted)
+            return self._in_units(ratio.share_bounds() if alike else ratio.bounds())
+        if self.measure == "mean" or not equally_weighted(self.design):
+            refuse_exact("exact", "means, and shares of strata and weights, here")
         source = Sampled(self.release, confidence, self.fixed)
-        rows, cells = cell_rows(self.workload), self.release.domain
-        groups = rows.shape[0] // 2
-        such, other = (
-            SparseRows(cells, half) for half in (rows[:groups], rows[groups:])
-        )
-        return shares_of_declared(source, such, other)
+        such, every = self._group_rows()
+        cells = self.release.domain
+        two = (SparseRows(cells, rows) for rows in (such, as_sparse(every - such)))
+        return shares_of_declared(source, *two)
 
     def estimates(self, answer: Answer) -> FloatArray:
         """Return what the numbers are estimated to be."""
-        if self.is_share:
-            # A share of the sample is that of the population.
+        if not self.is_ratio:
+            return scaled_counts(self.release, self.workload, self.classes)
+        if not isinstance(self.design, Weighted):
+            # A share of the sample is that of the population, and so is a mean.
             return answer.values.reshape(-1)
-        return scaled_counts(self.release, self.workload, self.classes)
+        middle = self._ratio(CONFIDENCE).estimate
+        assert self.places is not None, "a ratio has places"
+        return self.places.low + self.places.width * middle
 
     def parts(self) -> tuple[str, ...]:
         """Say which part of the variance comes from noise, over all numbers."""
-        if self.is_share:
-            return ()
         try:
-            sampling, noise = count_parts(
-                self.release, self.workload, self.fixed, self.classes
-            )
+            if self.is_ratio:
+                sampling, noise = self._ratio(CONFIDENCE).parts()
+            else:
+                sampling, noise = count_parts(
+                    self.release, self.workload, self.fixed, self.classes
+                )
         except IntervalError:
             return ()
         middle = VarianceParts(float(np.mean(sampling)), float(np.mean(noise)))
-        return (str(middle).replace("the variance", "the mean variance"),)
+        said = str(middle).replace("the variance", "the mean variance")
+        return (said, BOUNDED) if self.measure == "mean" else (said,)
+
+    def _group_rows(self) -> tuple[Any, Any]:
+        """Return the first number of each group, and both together, by record."""
+        assert self.places is not None, "a ratio has places"
+        rows = cell_rows(self.workload) / self.places.steps
+        groups = rows.shape[0] // 2
+        return as_sparse(rows[:groups]), as_sparse(rows[:groups] + rows[groups:])
+
+    def _ratio(self, confidence: float) -> RatioOfSums:
+        """Return the quotients of both numbers, between 0 and 1."""
+        release = self.release
+        if isinstance(self.design, Simple | Stratified):
+            # How many were drawn of how many is not in the answer: the sampling varies
+            # at most as it does where few of many were.
+            release = replace(release, design=Simple())
+        source = Sampled(release, confidence, self.fixed, self.classes)
+        return RatioOfSums(source, *self._group_rows(), (0.0, 1.0))
+
+    def _in_units(self, bounds: FloatArray) -> FloatArray:
+        """Return intervals between 0 and 1 in the unit of the answer: Lemma AM2."""
+        places = self.places
+        assert places is not None, "a ratio has places"
+        reach = places.slack * np.array([-1.0, 1.0])
+        within = places.low + places.width * bounds + reach
+        return np.clip(within, places.low, places.high)
 
     def what(self, counted: str) -> str:
         """Return what the numbers are."""
-        if self.is_share:
+        if self.is_ratio:
             return counted
         return "expected events" if isinstance(self.design, Poisson) else "people"

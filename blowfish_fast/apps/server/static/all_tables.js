@@ -2,10 +2,11 @@
 
 /* global Plotly */
 import { byId, element, get, newest, number, post, trying } from "./api.js";
+import { save } from "./numbers.js";
 
 const letters = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 const title = (one) => one.columns.join(" by ");
-let tables = [];
+let tables = [], described = null;
 const predictions = newest();
 
 // A box for each column of the table that the page is about.
@@ -38,14 +39,21 @@ function drawMap(found) {
   { displayModeBar: false, responsive: true });
 }
 
-// What would be measured, and the words of the command that does it.
-function choiceWords(found, choose, ways, records) {
+// What would be measured, and what is known of its errors.
+function choiceWords(found) {
   const share = found.misplaced === null ? "" : ` The plan by public sizes would put ${number(100 * found.misplaced)} % of the records into a wrong cell.`;
   const told = { plan: "Public sizes say what is measured, and the errors below hold.",
     data: "The data choose, privately, which pairs are followed and how finely. No error of that is known beforehand; those below are of the plan by public sizes, for comparison." };
   const open = "The number of records, with noise where it is secret, decides in the release whether public sizes say what is measured or the data choose; errors below hold for the former.";
+  return `${told[found.decided] ?? open}${share}`;
+}
+
+// The command that releases the tables; its words are those of the form.
+function commandWords({ name }, ways, choose, records) {
   const counted = records === "" ? "" : ` --records ${records}`;
-  return `${told[found.decided] ?? open}${share} Release them with: blowfish release --tables ${ways} --choose ${choose}${counted}`;
+  return [`blowfish release --description ${name}.json --data ${name}.csv --tables ${ways} --choose ${choose}${counted} --epsilon ${byId("all-tables-epsilon").value}`,
+    `--ledger ${name}-tables.ledger --budget ${byId("all-tables-epsilon").value}`,
+    `--out ${name}.blowfish --table ${name}-tables --synthetic ${name}-made-up.csv --report ${name}.html`].join(" \\\n  ");
 }
 
 async function predict() {
@@ -57,7 +65,10 @@ async function predict() {
   if (!current()) return;
   drawMap(found);
   const useful = found.useful === null ? "" : ` ${number(found.useful)} of them have errors below their mean counts; the others are of use in larger groups only.`;
-  byId("all-tables-words").textContent = `${number(found.tables.length)} tables for ${found.budget} in all.${useful} ${choiceWords(found, choose, ways, records)}`;
+  byId("all-tables-words").textContent = `${number(found.tables.length)} tables for ${found.budget} in all.${useful} ${choiceWords(found)}`;
+  described = found.described;
+  byId("all-tables-release").hidden = !described;
+  if (described) byId("all-tables-command").textContent = commandWords(described, ways, choose, records);
   byId("all-tables-list").hidden = false;
   byId("all-tables-list").tBodies[0].replaceChildren(...found.tables.map((one) => element("tr", {},
     element("td", {}, title(one)), element("td", {}, number(one.cells)), element("td", {}, number(one.error)),
@@ -66,6 +77,7 @@ async function predict() {
   byId("all-tables-list").tHead.rows[0].cells[3].hidden = found.useful === null;
 }
 
+byId("all-tables-save").addEventListener("click", () => save(`${described.name}.json`, JSON.stringify(described, null, 2), "application/json"));
 byId("table").addEventListener("change", offer);
 byId("all-tables-form").addEventListener("submit", (event) => { event.preventDefault(); trying(predict); });
 trying(async () => {

@@ -175,6 +175,14 @@ async function ofPopulation() {
   }
 }
 
+// What an answer is of. The accuracy that was asked for is about records, and is not said of a population.
+function titleWords(answer) {
+  const words = inWords(answer.question);
+  if (!answer.of) return words;
+  const added = answer.together ? `, added up over ${form.table.strata}` : "";
+  return `In the population: ${words.replace(/ \([^()]*\)$/, "")}${added}`;
+}
+
 function show(answer) {
   shown = answer;
   byId("population-line").hidden = !form.table.sample;
@@ -184,7 +192,7 @@ function show(answer) {
   byId("together-label").hidden = !answer.of || !form.table.strata;
   byId("together").checked = Boolean(answer.together);
   byId("strata-name").textContent = form.table.strata ?? "";
-  byId("answer-title").textContent = inWords(answer.question);
+  byId("answer-title").textContent = titleWords(answer);
   draw(byId("answer"), answer.axes.length > 2 ? [] : [answer]);
   const noise = !["truth", "population"].includes(answer.intervals_hold);
   byId("answer-words").textContent = (answer.mechanism === "refiner" && !answer.replayed ? `An earlier answer was made finer, for the rest of the price; as of ${new Date(answer.as_of).toLocaleString()}. `
@@ -331,9 +339,9 @@ function listen() {
   byId("history-search").addEventListener("input", search);
   for (const tick of ["of-population", "together"]) byId(tick).addEventListener("change", () => trying(ofPopulation));
   byId("answer").addEventListener("district", (event) => drill(shown, { pointNumber: event.detail }));
-  byId("save-csv").addEventListener("click", () => save(`${fileName(shown, inWords(shown.question))}.csv`, csvOf(shown)));
+  byId("save-csv").addEventListener("click", () => save(`${fileName(shown, titleWords(shown))}.csv`, csvOf(shown)));
   byId("save-png").addEventListener("click", () => trying(() => {
-    const box = byId("answer"), words = inWords(shown.question);
+    const box = byId("answer"), words = titleWords(shown);
     if (box.classList.contains("districts")) return pictureOf(box, `${shown.question.table}: ${words}`).then((picture) => save(`${fileName(shown, words)}.png`, picture, "image/png"));
     const plain = words.replace(/&/g, "&amp;").replace(/</g, "&lt;");
     // On the page the title is a heading; a picture takes it along.

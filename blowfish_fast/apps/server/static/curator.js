@@ -42,7 +42,7 @@ const stating = (policy) => lists() ? form.table.policies : ({ ...form.table.pol
 const now = () => ({ question: asked(), epsilon: Number(byId("epsilon").value) });
 const previewed = (body, policies, compared = []) => post("/api/curator/preview", { ...body, policies, compared });
 
-// The truth and a private answer, on one scale.
+// The truth and private answers, on one scale.
 function showBoth(shown, title) {
   const truth = { ...shown.private, values: shown.truth, intervals: null };
   // Quantiles are read off running totals; those are the truth.
@@ -53,7 +53,7 @@ function showBoth(shown, title) {
     drawn.unshift({ ...truth, values: shown.whole });
     names.push("all records", `at most ${form.table.at_most} of a person`);
   }
-  const scale = flat ? scaleOf([...drawn, shown.private]) : undefined;
+  const scale = flat ? scaleOf([...drawn, shown.private, ...(shown.compared ?? [])]) : undefined;
   // The form below may say something else by now.
   byId("truth-title").textContent = `True answer: ${inWords(shown.private.question).replace(/ \([^()]*\)$/, "")}`;
   byId("private-title").textContent = title;

@@ -102,10 +102,13 @@ function describe() {
   keyed();
   byId("drawn-column").replaceChildren(...options(keys, ""));
   byId("drawn").onchange = () => {
-    const drawn = byId("drawn").value, classes = ["stratified", "weighted"].includes(drawn);
-    byId("drawn-of").disabled = classes || ["", "poisson"].includes(drawn);
+    const drawn = byId("drawn").value, classes = ["stratified", "weighted"].includes(drawn), weights = drawn === "weighted";
+    byId("drawn-of-label").hidden = byId("drawn-of").disabled = !["simple", "bernoulli"].includes(drawn);
+    byId("drawn-of-words").textContent = drawn === "bernoulli" ? "The chance" : "So many people; empty: a superpopulation";
     byId("drawn-column-label").hidden = byId("drawn-classes-label").hidden = !classes;
-    byId("drawn-classes").placeholder = drawn === "weighted" ? "64, 32, 16: one for each cell" : "north = 12000, south = 36842";
+    byId("drawn-column-words").textContent = weights ? "Column of the classes of weights" : "Column of the strata";
+    byId("drawn-classes-words").textContent = weights ? "Weights of its cells, in their order" : "People of each stratum in the population";
+    byId("drawn-classes").placeholder = weights ? "64, 32, 16" : "north = 12000, south = 36842";
   };
   byId("drawn").onchange();
   byId("describe-form").hidden = !rows.length;

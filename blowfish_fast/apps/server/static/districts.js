@@ -9,6 +9,8 @@ const WIDTH = 1000, MOST_HEIGHT = 1200, EDGE = 8, MOST_LATITUDE = 80;
 // From few to many, as in files for QGIS and in Python.
 const CLASSES = ["#eff3ff", "#bdd7e7", "#6baed6", "#3182bd", "#08519c"];
 const HATCHED = "hatched: the interval is wider than the number itself; do not read these colours";
+// Digits of a legend, and up to how many where fewer do not tell the ends of classes apart.
+const LEGEND_DIGITS = 3, MOST_DIGITS = 12;
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 const borders = new Map(), drawings = new WeakMap();
@@ -30,15 +32,34 @@ function bordersOf(table, attribute) {
 
 export const byDistrict = (answer) => answer.axes.length === 1 && Boolean(answer.axes[0].districts) && !Array.isArray(answer.values[0]);
 
-// Ends of the five classes: as many districts in each, or as wide as each other where pictures share them.
-function classEnds(values, scale) {
-  const parts = CLASSES.map((_, at) => at / CLASSES.length).concat(1);
-  if (scale) return parts.map((part) => Math.max(0, scale[0]) + part * (scale[1] - Math.max(0, scale[0])));
-  const sorted = [...values].sort((one, other) => one - other);
-  return parts.map((part) => {
-    const place = part * (sorted.length - 1), at = Math.floor(place);
-    return sorted[at] + (place - at) * ((sorted[at + 1] ?? sorted[at]) - sorted[at]);
-  });
+// Ends of classes, one more than there are. A class begins with a number of a district and holds as many districts as the
+// others; districts of one number are in one class, so that none is empty (`map_classes.py` does the same for files). Pictures
+// that share a scale share classes of one width.
+export function classEnds(values, scale) {
+  if (scale) {
+    const [low, high] = scale;
+    return high > low ? [...CLASSES.map((_, at) => low + (high - low) * at / CLASSES.length), high] : [low, low];
+  }
+  let left = [...values].sort((one, other) => one - other);
+  const ends = [left[0]];
+  for (let classes = CLASSES.length; classes > 1; classes--) {
+    let after = left.slice(Math.ceil(left.length / classes)).filter((value) => value > left[0]);
+    if (!after.length) after = left.filter((value) => value > left[0]);
+    if (!after.length) break;
+    left = left.filter((value) => value >= after[0]);
+    ends.push(left[0]);
+  }
+  return [...ends, left.at(-1)];
+}
+
+// Each class with its colour and the words of the legend: fewer than five are spread over all shades, and ends have as many
+// digits as tell them apart.
+export function coloursOf(ends) {
+  const many = ends.length - 1, last = CLASSES.length - 1, unlike = new Set(ends).size;
+  let digits = LEGEND_DIGITS, words;
+  do words = ends.map((end) => number(end, digits)); while (new Set(words).size < unlike && digits++ < MOST_DIGITS);
+  return Array.from({ length: many }, (_, at) => ({ colour: CLASSES[many > 1 ? Math.round(at * last / (many - 1)) : last / 2],
+    words: words[at] === words[at + 1] ? words[at] : `${words[at]} to ${words[at + 1]}` }));
 }
 
 const classOf = (value, ends) => ends.slice(1, -1).filter((end) => value >= end).length;
@@ -87,12 +108,13 @@ function legendOf(ends, hatched, pattern) {
     swatch.append(make("rect", { x: 0.5, y: 0.5, width: 19, height: 13, fill, stroke: "#5b6573" }));
     return element("li", {}, swatch, ` ${words}`);
   };
-  return element("ul", { class: "legend quiet" }, ...CLASSES.map((colour, at) => patch(colour, `${number(ends[at], 3)} to ${number(ends[at + 1], 3)}`)),
+  return element("ul", { class: "legend quiet" }, ...coloursOf(ends).map(({ colour, words }) => patch(colour, words)),
     ...(hatched ? [patch(`url(#${pattern})`, HATCHED)] : []));
 }
 
 function svgOf(answer, shapes, rows, ends, told) {
   const { place, width, height } = placed(shapes), pattern = `hatch-${++maps}`, byLevel = new Map(rows.map((row, at) => [row.places[0], { row, at }]));
+  const colours = coloursOf(ends).map(({ colour }) => colour);
   const svg = make("svg", { viewBox: `0 0 ${width.toFixed(1)} ${height.toFixed(1)}`, role: "group", "aria-label": textOf(answer) });
   const lines = make("pattern", { id: pattern, width: 10, height: 10, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
   lines.append(make("rect", { width: 3, height: 10, fill: "#3c3c3c" }));
@@ -103,7 +125,7 @@ function svgOf(answer, shapes, rows, ends, told) {
     const style = { d: path, "fill-rule": "evenodd", stroke: "#ffffff", "stroke-width": 1 };
     // What a filter left out is there, without a number.
     if (!found) { svg.append(make("path", { ...style, fill: "none", stroke: "#9aa5b1", class: "left-out", "aria-hidden": "true" })); return null; }
-    const area = make("path", { ...style, fill: CLASSES[classOf(found.row.value, ends)], class: "district", role: "button", tabindex: -1, "aria-label": wordsOf(answer, found.row) });
+    const area = make("path", { ...style, fill: colours[classOf(found.row.value, ends)], class: "district", role: "button", tabindex: -1, "aria-label": wordsOf(answer, found.row) });
     svg.append(area);
     if (isWide(found.row)) svg.append(make("path", { ...style, fill: `url(#${pattern})`, class: "hatched", "aria-hidden": "true" }));
     return { area, path, middle, ...found };
@@ -129,8 +151,7 @@ function svgOf(answer, shapes, rows, ends, told) {
     });
   }
   drawn[0]?.area.setAttribute("tabindex", 0);
-  const ids = new Set(shapes.districts.map(({ id }) => String(id)));
-  return { svg, pattern, hatched: drawn.some((one) => isWide(one.row)), lacking: rows.filter((row) => !ids.has(row.places[0])) };
+  return { svg, pattern, hatched: drawn.some((one) => isWide(one.row)) };
 }
 
 // Draw a map into a box; `otherwise` draws where the borders cannot be had. The newest drawing of a box stays.
@@ -139,9 +160,11 @@ export async function drawDistricts(box, answer, scale, otherwise) {
   let shapes;
   try { shapes = await bordersOf(answer.question.table, answer.axes[0].attribute); } catch { if (current()) otherwise(); return; }
   if (!current()) return;
-  const rows = rowsOf(answer), ends = classEnds(rows.map((row) => row.value), scale);
+  const rows = rowsOf(answer), ids = new Set(shapes.districts.map(({ id }) => String(id))), onMap = rows.filter((row) => ids.has(row.places[0]));
+  // What has no place on the map, as missing values, is in none of its classes.
+  const ends = classEnds((onMap.length ? onMap : rows).map((row) => row.value), scale);
   const told = element("p", { class: "quiet told" }, "Point at a district, or step into the map and use the arrows.");
-  const { svg, pattern, hatched, lacking } = svgOf(answer, shapes, rows, ends, told);
+  const { svg, pattern, hatched } = svgOf(answer, shapes, rows, ends, told), lacking = rows.filter((row) => !ids.has(row.places[0]));
   box.classList.add("drawn", "districts");
   box.removeAttribute("role");
   box.removeAttribute("aria-label");

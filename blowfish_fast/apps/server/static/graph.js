@@ -3,6 +3,8 @@
 
 const SPACE = "http://www.w3.org/2000/svg";
 const SIZE = 320, MIDDLE = SIZE / 2;
+// Room for words beside a circle, and how far to the side, in parts of its radius, they stand beside it.
+const ROOM = 36, ASIDE = 0.25;
 
 function make(tag, attributes, words) {
   const made = document.createElementNS(SPACE, tag);
@@ -54,7 +56,7 @@ export function drawGraph(box, picture) {
     const turn = (2 * Math.PI * at) / count - Math.PI / 2;
     return [MIDDLE + radius * Math.cos(turn), MIDDLE + radius * Math.sin(turn)];
   };
-  const svg = make("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", "data-edges": picture.edges.length,
+  const svg = make("svg", { viewBox: `${columns ? 0 : -ROOM} 0 ${SIZE + (columns ? 0 : 2 * ROOM)} ${SIZE}`, role: "img", "data-edges": picture.edges.length,
     "aria-label": `${picture.edges.length} edges among ${count} of ${picture.cells} cells` });
   for (const [one, other] of picture.edges) {
     const [x1, y1] = place(one, 120), [x2, y2] = place(other, 120);
@@ -62,11 +64,14 @@ export function drawGraph(box, picture) {
     svg.append(make("path", { d: `M${x1} ${y1}Q${mx} ${my} ${x2} ${y2}` }));
   }
   for (let at = 0; at < count; at++) {
-    const [cx, cy] = place(at, 120), [x, y] = place(at, 142), words = String(picture.labels[at]);
+    const [cx, cy] = place(at, 120), [x, y] = place(at, 132), words = String(picture.labels[at]);
     const dot = make("circle", { cx, cy, r: 5 });
     dot.append(make("title", {}, words));
     svg.append(dot);
-    if (!columns) svg.append(make("text", { x, y: y + 3 }, words.length > 11 ? `${words.slice(0, 10)}…` : words));
+    // Words beside a circle begin, or end, at its dot; those above and below have it in their middle.
+    const aside = (x - MIDDLE) / 132, side = aside > ASIDE ? "start" : aside < -ASIDE ? "end" : "";
+    const down = side ? 3 : y > MIDDLE ? 10 : -4;
+    if (!columns) svg.append(make("text", { x, y: y + down, class: side }, words.length > 11 ? `${words.slice(0, 10)}…` : words));
   }
   // Two attributes: bins are named along the sides; below them those for what is missing, outside or filtered out.
   if (columns) {

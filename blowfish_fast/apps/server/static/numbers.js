@@ -124,7 +124,8 @@ function boundsOf(answer) {
 // One line per number; what was asked, promised and paid is said in each, so that no line stands alone.
 export function csvOf(answer) {
   const ends = answer.intervals ? ["low", "high"] : [], bounds = boundsOf(answer), raw = answer.raw?.flat(9) ?? null;
-  const { alpha } = answer.question.cost, currency = answer.rho === undefined ? "epsilon" : "rho";
+  // The accuracy that was asked for is about records.
+  const alpha = answer.intervals_hold === "population" ? undefined : answer.question.cost.alpha, currency = answer.rho === undefined ? "epsilon" : "rho";
   const about = [...(raw ? ["raw estimate"] : []), ...bounds.heads, currency, "alpha", "confidence", "as of", "question"];
   const lines = rowsOf(answer).map((row, at) => [...row.places, row.value, ...ends.map((end) => row[end]), ...(raw ? [raw[at]] : []),
     ...(bounds.rows[at] ?? bounds.heads.map(() => "")), answer[currency], alpha ?? "", answer.confidence, answer.as_of ?? "", JSON.stringify(answer.question)]);

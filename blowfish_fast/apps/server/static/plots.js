@@ -105,21 +105,18 @@ function drawMap(box, answer, scale) {
   const text = answer.intervals?.map((row) => row.map((pair) => intervalWords(pair[0], pair[1])));
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
     hovertemplate: `%{z:,.6~g}${text ? `<br>${HELD[answer.intervals_hold] ?? "noise only:"} %{text}` : ""}<extra></extra>`,
-    colorscale: "Viridis", zmin: scale?.[0], zmax: scale?.[1], colorbar: { thickness: 10, title: { text: plain(whatOf(answer)), side: "right" } } }],
+    colorscale: "Viridis", zmin: scale?.colours[0], zmax: scale?.colours[1], colorbar: { thickness: 10, title: { text: plain(whatOf(answer)), side: "right" } } }],
   { xaxis: { title: { text: plain(titleOf(across)) }, ...named(isNamed(across)) },
     yaxis: { title: { text: plain(titleOf(down)) }, ...named(isNamed(down)) } }, textOf(answer));
 }
 
-// One range of heights, or of colours, for several pictures.
+// One range of heights, and one of colours, for several pictures.
 export function scaleOf(answers) {
-  if (answers.some(isMap)) {
-    const cells = answers.flatMap((one) => one.values.flat(9));
-    return [cells.reduce((least, one) => Math.min(least, one)), cells.reduce((most, one) => Math.max(most, one))];
-  }
-  const heights = answers.flatMap((one) => [...one.values, ...(one.intervals ?? []).flat()]);
-  const low = heights.reduce((least, one) => Math.min(least, one), 0);
-  const high = heights.reduce((most, one) => Math.max(most, one), 1);
-  return [low - 0.03 * (high - low), high + 0.05 * (high - low)];
+  const cells = answers.flatMap((one) => one.values.flat(9)), ends = answers.flatMap((one) => (one.intervals ?? []).flat(9));
+  const least = (numbers, start) => numbers.reduce((low, one) => Math.min(low, one), start);
+  const most = (numbers, start) => numbers.reduce((high, one) => Math.max(high, one), start);
+  const low = least([...cells, ...ends], 0), high = most([...cells, ...ends], 1);
+  return { heights: [low - 0.03 * (high - low), high + 0.05 * (high - low)], colours: [least(cells, Infinity), most(cells, -Infinity)] };
 }
 
 // Bins of two widths have unlike counts where the records are alike: densities can be compared.
@@ -142,7 +139,7 @@ function cleared(box) {
 export function draw(box, answers, names = [], scale = undefined) {
   if (answers.length === 1 && byDistrict(answers[0])) {
     if (box.data) { Plotly.purge(box); box.replaceChildren(); }
-    return drawDistricts(box, answers[0], scale, () => drawBars(box, answers, names, scale));
+    return drawDistricts(box, answers[0], scale?.colours, () => drawBars(box, answers, names, scale));
   }
   return drawBars(box, answers, names, scale);
 }
@@ -160,7 +157,7 @@ function drawBars(box, answers, names, scale) {
     showlegend: many, legend: { orientation: "h", y: 1, yanchor: "bottom" },
     barmode: many ? "group" : "overlay",
     xaxis: { title: { text: kind === "quantiles" ? "part of all records" : attribute }, ...named(category) },
-    yaxis: { title: { text: kind === "quantiles" ? attribute : dense ? plain(`records per ${first.axes[0].unit ?? `1 of ${first.axes[0].attribute}`}`) : plain(whatOf(first)) }, range: scale,
+    yaxis: { title: { text: kind === "quantiles" ? attribute : dense ? plain(`records per ${first.axes[0].unit ?? `1 of ${first.axes[0].attribute}`}`) : plain(whatOf(first)) }, range: scale?.heights,
       ...(kind === "quantiles" && first.axes[0].kind === "date" ? { type: "date", automargin: true } : kind === "quantiles" ? {} : { rangemode: "tozero" }) },
   }, answers.map(textOf).join(". "));
 }
