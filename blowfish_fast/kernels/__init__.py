@@ -82,6 +82,7 @@ __getattr__, __dir__, __all__ = attach(
         "sampling.exponential_choice": "ABSENT NO_CANDIDATE",
         "sampling.half_width_bounds": "GAUSSIAN_OFFSETS gaussian_half_widths "
         "interval_bounds laplace_half_widths",
+        "space.box_buckets": "bucket_corners",
         "space.chosen_records": "Texts first_by_tag keyed_tags",
         "space.interval_pieces": "bucket_landmarks end_buckets",
         "space.point_location": "NOWHERE OVERLAPPING edge_index "

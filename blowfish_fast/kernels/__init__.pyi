@@ -88,6 +88,7 @@ from .sampling.half_width_bounds import laplace_half_widths as laplace_half_widt
 from .sampling.word_sources import secure_words as secure_words
 from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
 from .space.box_buckets import bucket_boxes as bucket_boxes
+from .space.box_buckets import bucket_corners as bucket_corners
 from .space.box_buckets import cells_of_boxes as cells_of_boxes
 from .space.box_buckets import divide_boxes as divide_boxes
 from .space.chosen_records import Texts as Texts
