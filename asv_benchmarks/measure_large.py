@@ -3,13 +3,17 @@
     python asv_benchmarks/measure_large.py                     2^22 cells, a minute
     python asv_benchmarks/measure_large.py --power 26 --record 2^26, for the page
     python asv_benchmarks/measure_large.py --power 24 --kind map grid --record
+    python asv_benchmarks/measure_large.py --power 26 --kind rectangles towns --record
 
 Two sets of counts, 2000 ranges, `AddRemove`: steps of 64 cells at epsilon 0.1, where
 buckets are few, and counts without two neighbours alike at epsilon 4, where every cell
 becomes a bucket; that is what is declared. A *map* has 2000 rectangles and 30 records a
 cell at epsilon 40, where every cell becomes a bucket too; *grid* is the adaptive grid,
-which `Dawa` may choose there, with a box for every cell on both of its levels. Linux
-only: the peak is that of ``/proc``.
+which `Dawa` may choose there, with a box for every cell on both of its levels.
+*Rectangles* are asked for by name (``partition=DyadicRectangles()``), as has to be done
+beyond 2^24 cells, on the counts of *map*; *towns* are the same on a usual map, twelve
+towns of many records in an empty country, at epsilon 0.1. Linux only: the peak is that
+of ``/proc``.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ import numpy as np
 import blowfish_fast as bf
 
 RECORDED = Path(__file__).resolve().parent / "recorded"
+MAPS = ("map", "grid", "rectangles", "towns")
 
 
 def held(field: str) -> int:
@@ -44,17 +49,35 @@ def on_map(power: int, kind: str, generator: np.random.Generator) -> tuple[Any, 
     grid = bf.Domain((side, 2**power // side))
     asked = bf.workloads.Rectangles.random(grid, 2000, rng=1)
     policy = bf.policies.AddRemove(grid)
+    cut = bf.partitions.DyadicRectangles(query_cells=asked.mean_cells())
+    if kind == "towns":
+        dawa = bf.Dawa(policy, asked, epsilon="0.1", partition=cut)
+        return dawa, towns(grid.shape, generator)
     counts = generator.poisson(30, grid.shape)
+    if kind == "rectangles":
+        return bf.Dawa(policy, asked, epsilon=40, partition=cut), counts
     if kind == "map":
         return bf.Dawa(policy, asked, epsilon=40), counts
     return bf.AdaptiveGrid(policy, asked, epsilon=40, records=10**9), counts
+
+
+def towns(shape: tuple[int, ...], generator: np.random.Generator) -> Any:
+    """Return a map of twelve towns, with a quarter as many records as cells."""
+    counts = np.zeros(shape, dtype=np.int64)
+    for _ in range(12):
+        centre = generator.random(2) * shape
+        spread = min(shape) * generator.uniform(0.01, 0.1)
+        offsets = generator.normal(size=(counts.size // 48, 2)) * spread
+        places = np.clip(centre + offsets, 0, np.array(shape) - 1).astype(np.int64)
+        np.add.at(counts, (places[:, 0], places[:, 1]), 1)
+    return counts
 
 
 def measured(power: int, kind: str) -> dict[str, Any]:
     """Release 2^power counts once, and return what it took."""
     cells = 2**power
     generator = np.random.default_rng(1)
-    if kind in ("map", "grid"):
+    if kind in MAPS:
         mechanism, counts = on_map(power, kind, generator)
     else:
         if kind == "steps":
@@ -84,7 +107,7 @@ def main(words: list[str]) -> int:
     """Measure, print and perhaps record; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--power", type=int, default=22)
-    parser.add_argument("--kind", choices=("steps", "rough", "map", "grid"), nargs="+")
+    parser.add_argument("--kind", choices=("steps", "rough", *MAPS), nargs="+")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args(words)
     for kind in options.kind or ("steps",):

@@ -296,10 +296,10 @@ def test_large_releases_say_what_they_took(monkeypatch, capsys):
     measure_large = importlib.import_module("measure_large")
     if not sys.platform.startswith("linux"):
         pytest.skip("needs /proc")
-    kinds = ["steps", "map", "grid"]
+    kinds = ["steps", "map", "grid", "rectangles", "towns"]
     assert measure_large.main(["--power", "12", "--kind", *kinds]) == 0
     printed = capsys.readouterr().out
-    assert printed.count('"declared GiB"') == 3
+    assert printed.count('"declared GiB"') == len(kinds)
     assert all(f"2^12, {kind}: " in printed for kind in kinds)
 
 

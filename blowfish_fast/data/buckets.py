@@ -228,15 +228,44 @@ class UnlistedCells(Buckets):
         return self._cells
 
 
+MOST_KEPT_CELLS = 2**22
+"""The order of more cells is worked out anew when it is asked for: held for the next
+release, it would take as much memory as the counts, and it costs little beside one."""
+
+
 def cell_order(domain: Domain) -> Buckets:
     """Return the cells in their own order, or on a Hilbert curve through all axes."""
-    return _cell_order(domain.shape)
+    if domain.size > MOST_KEPT_CELLS:
+        return _ordered_cells(domain.shape)
+    return _kept_order(domain.shape)
 
 
-@lru_cache(maxsize=4)
-def _cell_order(shape: tuple[int, ...]) -> Buckets:
+def cells_along_curve(domain: Domain) -> IntArray:
+    """Return the cells of a map in the order of `cell_order`, without its edges.
+
+    Parameters
+    ----------
+    domain : Domain
+        Cells of two or more attributes.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        C-order index of each cell; it cannot be written to.
+    """
+    if domain.size > MOST_KEPT_CELLS:
+        return read_only(kernels.hilbert_order(domain.shape))
+    order = _kept_order(domain.shape).order
+    assert order is not None
+    return order
+
+
+def _ordered_cells(shape: tuple[int, ...]) -> Buckets:
     cells = int(np.prod(shape))
     if len(shape) == 1:
         return Buckets.single_cells(cells)
     order = read_only(kernels.hilbert_order(shape))
     return Buckets.single_cells(cells, order, curve=len(shape) == 2)
+
+
+_kept_order = lru_cache(maxsize=4)(_ordered_cells)

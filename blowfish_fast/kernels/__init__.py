@@ -82,6 +82,7 @@ __getattr__, __dir__, __all__ = attach(
         "sampling.exponential_choice": "ABSENT NO_CANDIDATE",
         "sampling.half_width_bounds": "GAUSSIAN_OFFSETS gaussian_half_widths "
         "interval_bounds laplace_half_widths",
+        "space.box_buckets": "bucket_corners",
         "space.chosen_records": "Texts first_by_tag keyed_tags",
         "space.interval_pieces": "bucket_landmarks end_buckets",
         "space.point_location": "NOWHERE OVERLAPPING edge_index "
@@ -107,7 +108,7 @@ __getattr__, __dir__, __all__ = attach(
         "tree_scaling.budget_shares": "allocate_budget",
         "tree_scaling.range_queries": "sorted_ranges",
         "tree_scaling.square_root_weights": "design_family design_pieces design_ranges",
-        "tree_scaling.weight_sweeps": "safeguard_weight tune_ranges",
+        "tree_scaling.weight_sweeps": "safeguard_weight tune_fan_outs tune_ranges",
         "window_costs.baseline_costs": "best_heads bisection_grid bucket_errors "
         "split_table squares_grid",
         "window_costs.count_grid": "step_exponent",

@@ -88,6 +88,7 @@ from .sampling.half_width_bounds import laplace_half_widths as laplace_half_widt
 from .sampling.word_sources import secure_words as secure_words
 from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
 from .space.box_buckets import bucket_boxes as bucket_boxes
+from .space.box_buckets import bucket_corners as bucket_corners
 from .space.box_buckets import cells_of_boxes as cells_of_boxes
 from .space.box_buckets import divide_boxes as divide_boxes
 from .space.chosen_records import Texts as Texts
@@ -179,6 +180,7 @@ from .tree_scaling.square_root_weights import design_pieces as design_pieces
 from .tree_scaling.square_root_weights import design_ranges as design_ranges
 from .tree_scaling.weight_sweeps import refine_scaling as refine_scaling
 from .tree_scaling.weight_sweeps import safeguard_weight as safeguard_weight
+from .tree_scaling.weight_sweeps import tune_fan_outs as tune_fan_outs
 from .tree_scaling.weight_sweeps import tune_ranges as tune_ranges
 from .window_costs.all_intervals import interval_costs as interval_costs
 from .window_costs.all_intervals import (

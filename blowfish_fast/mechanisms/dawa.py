@@ -85,13 +85,12 @@ MOST_RECTANGLE_CELLS = 2**24
 # How many buckets there are is drawn, so every cell counts as one. Measured where each
 # is: designs in rho took 417 bytes a cell; on lines where trees are tuned one by one,
 # single cells took 141 at most, ranges under the first two of the plain policies 125,
-# and other stretches 146. Rectangles of a map took 148, with the pieces of 2000 queries
-# that are declared beside them.
+# and other stretches 146. Rectangles of a map took 125 beside the pieces of queries.
 RHO_BYTES = 512
 CELLS_BYTES = 160
 STRETCHES_BYTES = 192
 RANGES_BYTES = 152
-RECTANGLES_BYTES = 192
+RECTANGLES_BYTES = 136
 PLAIN_POLICIES = (AddRemove, Full, Line)
 
 LONGEST = Fraction(1, 16)
@@ -520,8 +519,8 @@ class Dawa(Mechanism):
             fit = (lambda _: in_runs) if in_runs is not None else fit
         outcome = Outcome.of(measurement, details, fit=fit)
         if on_grid and buckets.order is not None:
-            # Last of all: corners take as much memory as half of the tree's tuning.
-            details["boxes"] = kernels.bucket_boxes(
+            # Last of all: corners take as much memory as two numbers for each bucket.
+            details["boxes"] = kernels.bucket_corners(
                 buckets.order, buckets.edges, self.domain.shape
             )
         return outcome

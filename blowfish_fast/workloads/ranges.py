@@ -597,7 +597,7 @@ def rectangle_pieces(
         The runs.
     """
     if buckets.order is not None and not buckets.curve:
-        boxes = kernels.bucket_boxes(buckets.order, buckets.edges, domain.shape)
+        boxes = kernels.bucket_corners(buckets.order, buckets.edges, domain.shape)
         if boxes is not None:
             return Pieces(*kernels.boxes_to_pieces(lows, highs, boxes))
 

@@ -349,13 +349,15 @@ def choose_windows(lattice: Lattice, words: Words) -> NodeRows:
     for levels in sorted(np.ndindex(tall + 1, wide + 1), key=sum, reverse=True):
         if levels not in waiting:
             continue
+        if levels == (0, 0):
+            # Single cells come last, and decide nothing: the largest arrays go before
+            # what waits is put together.
+            del lattice
+            cells = np.concatenate(waiting.pop(levels))
+            settled.append(_leaf_rows(levels, cells, levels))
+            break
         nodes = np.concatenate(waiting.pop(levels))
         nodes = _with_both_halves(lattice, levels, nodes, waiting)
-        if levels == (0, 0):
-            # Single cells come last, and decide nothing.
-            del lattice
-            settled.append(_leaf_rows(levels, nodes, levels))
-            break
         columns = lattice.buckets[levels[0]][levels[1]].shape[1]
         # In C order, so that the words do not depend on how nodes came to be here.
         places = nodes[:, 0].astype(np.int64) * columns + nodes[:, 1]
@@ -594,5 +596,6 @@ def sample_rectangles_of_costs(
     lattice = [lattice_totals(costs, weights)]
     # The lattice alone holds them now, and only as long as nodes decide.
     costs.clear()
-    settled = choose_windows(lattice.pop(), words)
-    return _by_first_visit(_paint(settled, *shape), steps)
+    # Windows are let go of as soon as every cell has its mark.
+    marks = _paint(choose_windows(lattice.pop(), words), *shape)
+    return _by_first_visit(marks, steps)

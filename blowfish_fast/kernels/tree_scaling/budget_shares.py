@@ -192,6 +192,39 @@ def regular_levels(leaves: int, fan_out: int) -> RegularLevels:
     return RegularLevels(*tree_levels(leaves, fan_out), fan_out, shift_of(fan_out))
 
 
+@kernel
+def levels_within(leaves: int, fan_out: int) -> RegularLevels:
+    """Return what `regular_levels` does, to kernels that try several fan-outs.
+
+    Parameters
+    ----------
+    leaves : int
+        Number of leaves, at least 1.
+    fan_out : int
+        The most children of a node, at least 2.
+
+    Returns
+    -------
+    RegularLevels
+        The layout.
+    """
+    count, size = 1, leaves
+    while size > 1:
+        size = (size + fan_out - 1) // fan_out
+        count += 1
+    sizes = np.empty(count, dtype=np.int64)
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    size = leaves
+    for level in range(count):
+        sizes[level] = size
+        offsets[level + 1] = offsets[level] + size
+        size = (size + fan_out - 1) // fan_out
+    shift = 0
+    while (1 << (shift + 1)) <= fan_out:
+        shift += 1
+    return RegularLevels(sizes, offsets, fan_out, shift if 1 << shift == fan_out else 0)
+
+
 @lru_cache(maxsize=256)
 def level_decays(levels: int, fan_out: int, decay: bool) -> FloatArray:
     """Return how much each level heeds errors that its children share.

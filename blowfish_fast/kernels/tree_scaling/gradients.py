@@ -128,6 +128,95 @@ def _families(
     return variance, _Families(keep, part, before, after)
 
 
+class Surroundings(NamedTuple):
+    """What the measurements alone say of every node, whatever is asked.
+
+    All arrays but the first have one entry per node.
+
+    Attributes
+    ----------
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin.
+    variance : ndarray of float64
+        Variance of the node's total from its own subtree.
+    families : _Families
+        Each node among its siblings.
+    inner : ndarray of float64
+        The part of the precision of the node's total that comes from its subtree.
+    outer : ndarray of float64
+        The part that comes from outside.
+    taken : ndarray of float64
+        What a node's own total takes off its children.
+    """
+
+    first_child: IntArray
+    variance: FloatArray
+    families: _Families
+    inner: FloatArray
+    outer: FloatArray
+    taken: FloatArray
+
+
+@kernel
+def surroundings_of(
+    precisions: FloatArray, tree: RegularLevels, root_exact: bool
+) -> Surroundings:
+    """Return what every node knows of its total, from below and from outside. O(nodes).
+
+    Parameters
+    ----------
+    precisions : ndarray of float64, shape (nodes,)
+        Precision of each measurement: positive on the leaves, 0 where a node is not
+        measured.
+    tree : RegularLevels
+        The layout.
+    root_exact : bool
+        Whether the total is known without a measurement.
+
+    Returns
+    -------
+    Surroundings
+        What is known, by node.
+    """
+    first_child = regular_first_child(tree.offsets, tree.fan_out)
+    count = precisions.size
+    variance, families = _families(precisions, first_child, root_exact)
+    keep, part = families.keep, families.part
+    inner, outer = np.ones(count), np.zeros(count)
+    taken = np.empty(count)
+    for node in range(count - 1, -1, -1):
+        taken[node] = 1.0 - keep[node] + keep[node] * outer[node]
+        for child in range(first_child[node], first_child[node + 1]):
+            outer[child] = part[child] * taken[node]
+            inner[child] = families.before[child] + families.after[child]
+            inner[child] += part[child] * keep[node] * inner[node]
+    return Surroundings(first_child, variance, families, inner, outer, taken)
+
+
+@kernel
+def error_of_leaves(floor: float, known: Surroundings, leaves: int) -> float:
+    """Return the error of one query for each leaf.
+
+    Parameters
+    ----------
+    floor : float
+        Squared weight of each query.
+    known : Surroundings
+        What is known of the nodes.
+    leaves : int
+        Number of leaves.
+
+    Returns
+    -------
+    float
+        The error.
+    """
+    error = 0.0
+    for leaf in range(leaves):
+        error += floor * known.variance[leaf] * known.inner[leaf]
+    return error
+
+
 @kernel
 def _walk_ranges(
     ranges: SortedRanges,
@@ -221,19 +310,18 @@ def node_energies(
     NodeEnergies
         What each node's measurements say.
     """
-    first_child = regular_first_child(tree.offsets, tree.fan_out)
-    count = precisions.size
-    variance, families = _families(precisions, first_child, root_exact)
+    known = surroundings_of(precisions, tree, root_exact)
+    return _energies_within(ranges, floor, known, tree)
+
+
+@kernel
+def _energies_within(
+    ranges: SortedRanges, floor: float, known: Surroundings, tree: RegularLevels
+) -> NodeEnergies:
+    """Return what `node_energies` does, for measurements that were looked at."""
+    first_child, families = known.first_child, known.families
     keep, part = families.keep, families.part
-    inner, outer = np.ones(count), np.zeros(count)
-    # What a node's own total takes off its children.
-    taken = np.empty(count)
-    for node in range(count - 1, -1, -1):
-        taken[node] = 1.0 - keep[node] + keep[node] * outer[node]
-        for child in range(first_child[node], first_child[node + 1]):
-            outer[child] = part[child] * taken[node]
-            inner[child] = families.before[child] + families.after[child]
-            inner[child] += part[child] * keep[node] * inner[node]
+    inner, taken, count = known.inner, known.taken, known.inner.size
     inside = np.zeros(count)
     for leaf in range(tree.sizes[0]):
         inside[leaf] = floor
@@ -259,7 +347,7 @@ def node_energies(
             running += notes[child, 1] + off * inside[child] * squared
             energy[child] = notes[child, 0] + notes[child, 3]
             energy[child] += inside[child] * (inner[child] * inner[child])
-    return NodeEnergies(variance, energy, inner, outer)
+    return NodeEnergies(known.variance, energy, inner, known.outer)
 
 
 @kernel
@@ -361,14 +449,47 @@ def error_gradients(
     Gradients
         Errors and gradients.
     """
+    known = surroundings_of(weights * weights, tree, root_exact)
+    floor_error = error_of_leaves(floor, known, tree.sizes[0])
+    return gradients_within(ranges, floor, weights, known, floor_error, tree)
+
+
+@kernel
+def gradients_within(
+    ranges: SortedRanges,
+    floor: float,
+    weights: FloatArray,
+    known: Surroundings,
+    floor_error: float,
+    tree: RegularLevels,
+) -> Gradients:
+    """Return what `error_gradients` does, for weights that were looked at.
+
+    Parameters
+    ----------
+    ranges : SortedRanges
+        The ranges.
+    floor : float
+        Squared weight of one more query for each leaf.
+    weights : ndarray of float64, shape (nodes,)
+        Node weights.
+    known : Surroundings
+        What `surroundings_of` returned for their squares.
+    floor_error : float
+        What `error_of_leaves` returned.
+    tree : RegularLevels
+        The layout.
+
+    Returns
+    -------
+    Gradients
+        Errors and gradients.
+    """
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     leaves = sizes[0]
-    energies = node_energies(ranges, floor, weights * weights, tree, root_exact)
+    energies = _energies_within(ranges, floor, known, tree)
     variance, inner = energies.variance, energies.inner
     error = 0.0
-    floor_error = 0.0
-    for leaf in range(leaves):
-        floor_error += floor * variance[leaf] * inner[leaf]
     for node in range(weights.size):
         spread = weights[node] * variance[node]
         error += energies.energy[node] * (spread * spread)

@@ -9,9 +9,20 @@ total, and how much the queries would gain if it were known better; then one pas
 bottom-up chooses all shares anew. The outside was seen with the old weights, so a sweep
 may overshoot: its result is taken only if the error falls, else the sweep is tried
 again with a shorter step.
+
+A sweep that lifts the queries to the root knows their error on the way, as the greedy
+pass does. Where that says that the result will not be taken, nothing is learned from
+it. Wide trees that were scaled greedily are mostly left as they are, and that is told
+without a walk through all queries:
+
+    sweep    error by the climb    +- rounding (CLEARLY)    clearly too high: next step
+                                                            else: learn, and decide
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,9 +40,16 @@ from .budget_shares import (
     leaf_level,
     level_above,
     level_decays,
+    levels_within,
     regular_levels,
 )
-from .gradients import Gradients, error_gradients
+from .gradients import (
+    Gradients,
+    error_gradients,
+    error_of_leaves,
+    gradients_within,
+    surroundings_of,
+)
 from .greedy_weights import greedy_scaling_fractions, greedy_shares
 from .range_queries import (
     SortedRanges,
@@ -48,6 +66,9 @@ SWEEPS = 8
 """At most so many passes; each costs two to three times the greedy pass."""
 TOLERANCE = 1e-4
 """The sweeps end when one lowers the error by less than this part."""
+CLEARLY = 1e-9
+"""The climb and the gradients add up the same positive terms in two ways, which agree
+to about 1e-13 of the error. What exceeds a bound by this part exceeds it both ways."""
 
 
 @kernel
@@ -105,22 +126,25 @@ def optimal_share_within(
 
 @kernel
 def _sweep(
-    ranges: SortedRanges,
-    floor: float,
+    apart: SortedRanges,
+    active: int,
+    covered: FloatArray,
     shares: FloatArray,
     seen: Gradients,
     step: float,
     tree: RegularLevels,
     root_exact: bool,
-) -> FloatArray:
-    """Return shares moved by `step` towards the best ones, bottom-up."""
+) -> tuple[FloatArray, float]:
+    """Return shares moved by `step` towards the best ones, bottom-up, and their error.
+
+    The first three arguments are what `separate_inside` left of the queries; they stay
+    as they are. The error is that of the ranges and of the queries for each leaf.
+    """
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     pulls, precisions = seen.pulls, seen.precisions
     leaves = sizes[0]
     top = sizes.size - 1
-    moving = copy_ranges(ranges)
-    inside = np.full(leaves, floor)
-    active = separate_inside(moving, inside)
+    moving, inside = copy_ranges(apart), covered.copy()
     moved = np.zeros(shares.size)
     level = leaf_level(tree, inside, inside)  # no demand is asked for
     variance, residual = level.variance, level.residual
@@ -151,7 +175,7 @@ def _sweep(
             rest = (1.0 - share) * (1.0 - share)
             variance[index] = total[index] / (rest + share * share * total[index])
             residual[index] = stays / rest
-    return moved
+    return moved, residual[0] + (0.0 if root_exact else variance[0] * inside[0])
 
 
 @kernel
@@ -178,14 +202,24 @@ def _refined(
     if unary:
         weights = weights_from_shares(shares, sizes, offsets, fan_out)
         seen = error_gradients(ranges, floor, weights, tree, root_exact)
+    apart, covered = copy_ranges(ranges), np.full(sizes[0], floor)
+    active = separate_inside(apart, covered)
     for _ in range(sweeps):
         whole = seen.error + seen.floor_error
         falls = False
         moved, after = shares, seen
         for step in STEPS:
-            moved = _sweep(ranges, floor, shares, seen, step, tree, root_exact)
+            moved, climbed = _sweep(
+                apart, active, covered, shares, seen, step, tree, root_exact
+            )
+            if climbed > (1.0 + CLEARLY) * whole:
+                continue
             weights = weights_from_shares(moved, sizes, offsets, fan_out)
-            after = error_gradients(ranges, floor, weights, tree, root_exact)
+            known = surroundings_of(weights * weights, tree, root_exact)
+            of_leaves = error_of_leaves(floor, known, sizes[0])
+            if climbed - of_leaves > error_given + CLEARLY * climbed:
+                continue
+            after = gradients_within(ranges, floor, weights, known, of_leaves, tree)
             falls = after.error + after.floor_error < whole
             falls = falls and after.error <= error_given
             if falls:
@@ -201,35 +235,41 @@ def _refined(
 
 
 @kernel
-def _level_error(
-    ranges: SortedRanges, tree: RegularLevels, with_root: bool, root_exact: bool
-) -> float:
-    """Return the error of the ranges if all levels have one weight, or all but one."""
+def _level_errors(
+    ranges: SortedRanges, tree: RegularLevels, root_exact: bool
+) -> tuple[float, float]:
+    """Return the error of the ranges if all levels but the root's have one weight.
+
+    The second error is that where the root has this weight, too.
+    """
     sizes, fan_out = tree.sizes, tree.fan_out
+    top = sizes.size - 1
     moving = copy_ranges(ranges)
     inside = np.zeros(sizes[0])
     active = separate_inside(moving, inside)
     level = leaf_level(tree, inside, inside)
     variance, residual, total = level.variance, level.residual, level.total
-    for height in range(1, sizes.size):
+    without_root = 0.0
+    for height in range(1, top + 1):
         level = level_above(level, tree)
         active = climb_ranges(moving, active, level)
         share = 1.0 / (height + 1.0)
-        if height == sizes.size - 1 and not with_root:
-            share = 0.0
         rest, own = (1.0 - share) * (1.0 - share), share * share
         for index in range(sizes[height]):
             start = index * fan_out
             stays = level.spread[index]
             for child in range(start, min(start + fan_out, level.below)):
                 stays += residual[child]
+            if height == top:
+                without_root = stays + (0.0 if root_exact else total[0] * inside[0])
             variance[index] = total[index] / (rest + own * total[index])
             residual[index] = stays / rest
-    return float(residual[0] + (0.0 if root_exact else variance[0] * inside[0]))
+    with_root = residual[0] + (0.0 if root_exact else variance[0] * inside[0])
+    return without_root, with_root
 
 
 @kernel
-def _tuned(
+def _tuned_tree(
     ranges: SortedRanges,
     floor: float,
     tree: RegularLevels,
@@ -242,8 +282,9 @@ def _tuned(
     weights = weights_from_shares(shares, tree.sizes, tree.offsets, tree.fan_out)
     if root_exact:
         weights[-1] = 0.0
+    without_root, with_root = _level_errors(ranges, tree, root_exact)
     for measured in range(levels - 1, levels if root_exact else levels + 1):
-        level_error = _level_error(ranges, tree, measured == levels, root_exact)
+        level_error = with_root if measured == levels else without_root
         if level_error < error:
             weights, error = np.full(weights.size, 1.0 / measured), level_error
             if measured < levels:
@@ -251,6 +292,34 @@ def _tuned(
     if sweeps > 0:
         return _refined(ranges, floor, weights, tree, root_exact, sweeps)
     return weights, error
+
+
+@kernel
+def _tuned(
+    ranges: SortedRanges,
+    floor: float,
+    leaves: int,
+    fan_outs: IntArray,
+    decays: FloatArray,
+    root_exact: bool,
+    sweeps: int,
+) -> tuple[int, FloatArray, float]:
+    """Tune a tree of each fan-out; return the place of the best, its weights and error.
+
+    Of equal ones the first is taken. Row i of `decays` holds `level_decays` for the
+    levels of tree i.
+    """
+    best, weights, least = 0, np.empty(0), 0.0
+    for place in range(fan_outs.size):
+        tree = levels_within(leaves, fan_outs[place])
+        of_levels = np.empty(tree.sizes.size)
+        for height in range(tree.sizes.size):
+            of_levels[height] = decays[place, height]
+        priorities = Priorities(of_levels, False, root_exact, 1)
+        tuned, error = _tuned_tree(ranges, floor, tree, priorities, sweeps)
+        if place == 0 or error < least:
+            best, weights, least = place, tuned, error
+    return best, weights, least
 
 
 def refine_scaling(
@@ -382,16 +451,84 @@ def tune_ranges(
     >>> tuned.objective <= refine_scaling(*ends, None, 8, 2).objective
     True
     """
-    tree = regular_levels(leaves, fan_out)
-    decays = level_decays(tree.sizes.size, fan_out, decay)
-    priorities = Priorities(decays, False, root_exact, 1)
-    passes = SWEEPS if sweeps else 0
+    choices, options = [(fan_out, decay)], {"root_exact": root_exact, "sweeps": sweeps}
+    return tune_fan_outs(
+        ranges, leaves, choices, plainly=plainly, floor=floor, **options
+    )[1]
+
+
+def tune_fan_outs(
+    ranges: SortedRanges,
+    leaves: int,
+    choices: Sequence[tuple[int, bool]],
+    *,
+    root_exact: bool,
+    sweeps: bool,
+    plainly: bool = False,
+    floor: float | None = None,
+) -> tuple[int, Scaling]:
+    """Scale one tree for each fan-out, as `tune_ranges` does, and return the best.
+
+    All are tuned in one call, which a few hundred queries notice.
+
+    Parameters
+    ----------
+    ranges : SortedRanges
+        The ranges; they stay as they are.
+    leaves : int
+        Number of leaves, at least 2.
+    choices : sequence of (int, bool)
+        The most children of a node, and `decay` as in `greedy_scaling`.
+    root_exact : bool
+        The total is known: the root has weight 0.
+    sweeps : bool
+        Whether weights are improved by sweeps.
+    plainly : bool, default False
+        Whether plain Python does it, to the same bits, where nothing was compiled yet.
+    floor : float, optional
+        What `safeguard_weight` returned, for who tunes many trees.
+
+    Returns
+    -------
+    fan_out : int
+        That of the tree of least error; of equal ones the first.
+    scaling : Scaling
+        Its weights, and the error of the ranges.
+
+    Examples
+    --------
+    >>> ends = np.array([0, 1, 2]), np.ones(3), np.array([7, 6, 3]), np.ones(3)
+    >>> ranges = sorted_ranges(*ends, None, 8)
+    >>> options = {"root_exact": False, "sweeps": True}
+    >>> tune_fan_outs(ranges, 8, [(2, True), (8, False)], **options)[0]
+    2
+    """
+    levels = tuple(_height(leaves, fan_out) for fan_out, _ in choices)
+    fan_outs, decays = _laid_out(tuple(choices), levels)
     floor = safeguard_weight(ranges, leaves) if floor is None else floor
-    asked = ranges, floor, tree, priorities, passes
-    if plainly and not is_ready(_tuned):
-        weights, error = in_plain_python(_tuned)(*asked)
-        return Scaling(weights, float(error))
-    return Scaling(*_tuned(*asked))
+    asked = ranges, floor, leaves, fan_outs, decays, root_exact, SWEEPS if sweeps else 0
+    spared = plainly and not is_ready(_tuned)
+    place, weights, error = (in_plain_python(_tuned) if spared else _tuned)(*asked)
+    return int(fan_outs[place]), Scaling(weights, float(error))
+
+
+@lru_cache(maxsize=64)
+def _laid_out(
+    choices: tuple[tuple[int, bool], ...], levels: tuple[int, ...]
+) -> tuple[IntArray, FloatArray]:
+    """Return the fan-outs, and for each the decays of its levels, in rows."""
+    decays = np.ones((len(choices), max(levels)))
+    for row, (fan_out, decay) in enumerate(choices):
+        decays[row, : levels[row]] = level_decays(levels[row], fan_out, decay)
+    return np.array([fan_out for fan_out, _ in choices], dtype=np.int64), decays
+
+
+def _height(leaves: int, fan_out: int) -> int:
+    """Return how many levels a regular tree has."""
+    levels = 1
+    while leaves > 1:
+        leaves, levels = -(-leaves // fan_out), levels + 1
+    return levels
 
 
 def safeguard_weight(ranges: SortedRanges, leaves: int) -> float:

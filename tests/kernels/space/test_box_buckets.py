@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.space.box_buckets import boxes_to_pieces, bucket_boxes
+from blowfish_fast.kernels.space.box_buckets import (
+    boxes_to_pieces,
+    bucket_boxes,
+    bucket_corners,
+)
 from tests.generated import example_count
 
 pytestmark = pytest.mark.kernel
@@ -72,7 +76,12 @@ SHAPES = st.sampled_from([(1, 1), (7,), (5, 6), (9, 1), (16, 16), (3, 4, 5)])
 def test_equals_the_definition(shape, most, seed, whole):
     generator = np.random.default_rng(seed)
     boxes = random_boxes(shape, generator, most)
-    assert (bucket_boxes(*as_buckets(shape, boxes), shape) == boxes).all()
+    corners_of = bucket_boxes(*as_buckets(shape, boxes), shape)
+    assert corners_of.dtype == np.int64
+    assert (corners_of == boxes).all()
+    short = bucket_corners(*as_buckets(shape, boxes), shape)
+    assert short.dtype == np.int32
+    assert (short == boxes).all()
     corners = generator.uniform(0, shape, size=(2, 12, len(shape)))
     if whole:
         corners = np.floor(corners)
@@ -119,11 +128,16 @@ def test_buckets_that_are_no_boxes_are_found():
     cells = np.array([0, 3, 1, 2])
     assert bucket_boxes(cells, np.array([0, 2, 4]), (2, 2)) is None
     assert bucket_boxes(np.array([0, 2, 1]), np.array([0, 2, 3]), (3,)) is None
+    assert bucket_corners(cells, np.array([0, 2, 4]), (2, 2)) is None
 
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises(InputError, match="cover the 4 cells"):
         bucket_boxes(np.arange(3), np.array([0, 3]), (2, 2))
+    with pytest.raises(InputError, match="cover the 4 cells"):
+        bucket_corners(np.arange(3), np.array([0, 3]), (2, 2))
+    with pytest.raises(InputError, match="sides below 2\\^31"):
+        bucket_corners(np.arange(3), np.array([0, 3]), (1, 2**31))
     with pytest.raises(InputError, match="corners must have shape"):
         boxes_to_pieces(np.zeros((1, 3)), np.ones((1, 3)), np.ones((1, 2, 2), int))
     for order, edges in (

@@ -10,13 +10,30 @@ from numba import config
 
 from blowfish_fast._support.compiler_watch import in_plain_python
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree.shape import tree_levels
+from blowfish_fast.kernels.tree.shape import (
+    shares_from_weights,
+    tree_levels,
+    weights_from_shares,
+)
 from blowfish_fast.kernels.tree_scaling import weight_sweeps
+from blowfish_fast.kernels.tree_scaling.budget_shares import (
+    levels_within,
+    regular_levels,
+)
+from blowfish_fast.kernels.tree_scaling.gradients import (
+    error_gradients,
+    gradients_within,
+)
 from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
-from blowfish_fast.kernels.tree_scaling.range_queries import sorted_ranges
+from blowfish_fast.kernels.tree_scaling.range_queries import (
+    copy_ranges,
+    separate_inside,
+    sorted_ranges,
+)
 from blowfish_fast.kernels.tree_scaling.weight_sweeps import (
     optimal_share_within,
     refine_scaling,
+    tune_fan_outs,
     tune_ranges,
 )
 from tests.generated import example_count
@@ -279,3 +296,111 @@ def test_what_is_compiled_already_is_used(monkeypatch):
     assert plain_runs == [weight_sweeps._tuned]
     tuned(queries, 2, **options)
     assert len(plain_runs) == 1
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(ranges(leaves=14), st.booleans(), st.booleans(), st.booleans())
+@example(TOTAL_AND_PART, True, True, True)
+def test_one_call_tunes_all_fan_outs_as_one_by_one(
+    queries, root_exact, decay, with_sweeps
+):
+    *ends, weights, leaves = queries
+    if leaves == 1:
+        return
+    listed = sorted_ranges(*ends, weights, leaves)
+    options = {"root_exact": root_exact, "sweeps": with_sweeps}
+    choices = [(2, decay), (9, False), (3, False), (16, False), (14, decay)]
+    each = [
+        tune_ranges(listed, leaves, fan_out, decay=with_decay, **options)
+        for fan_out, with_decay in choices
+    ]
+    best = min(range(len(each)), key=lambda place: each[place].objective)
+    fan_out, tuned_at_once = tune_fan_outs(listed, leaves, choices, **options)
+    assert fan_out == choices[best][0]
+    assert tuned_at_once.weights.tobytes() == each[best].weights.tobytes()
+    assert tuned_at_once.objective == each[best].objective
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(ranges(leaves=30), fan_outs, st.integers(0, 2**32 - 1), st.booleans())
+def test_a_sweep_knows_the_error_of_its_shares(queries, fan_out, seed, root_exact):
+    *ends, weights, leaves = queries
+    if leaves == 1:
+        return
+    floor, tree = 0.3, regular_levels(leaves, fan_out)
+    listed = sorted_ranges(*ends, weights, leaves)
+    given = some_weights(seed, leaves, fan_out, root_exact)
+    layout = tree.sizes, tree.offsets, tree.fan_out
+    shares = shares_from_weights(given, *layout)
+    for level in range(1, tree.sizes.size):
+        # As in a sweep, a node with one child takes nothing.
+        if tree.sizes[level - 1] == (tree.sizes[level] - 1) * fan_out + 1:
+            shares[tree.offsets[level + 1] - 1] = 0.0
+    given = weights_from_shares(shares, *layout)
+    seen = error_gradients(listed, floor, given, tree, root_exact)
+    apart, covered = copy_ranges(listed), np.full(leaves, floor)
+    active = separate_inside(apart, covered)
+    before = [array.copy() for array in (*apart, covered)]
+    moved, climbed = weight_sweeps._sweep(
+        apart, active, covered, shares, seen, 0.7, tree, root_exact
+    )
+    for array, unchanged in zip((*apart, covered), before, strict=True):
+        np.testing.assert_array_equal(array, unchanged)
+    after = error_gradients(
+        listed, floor, weights_from_shares(moved, *layout), tree, root_exact
+    )
+    agreed = weight_sweeps.CLEARLY / 100
+    assert climbed == pytest.approx(after.error + after.floor_error, rel=agreed)
+
+
+@settings(deadline=None, max_examples=example_count(20))
+@given(ranges(leaves=14), fan_outs, st.booleans())
+@example(TOTAL_AND_PART, 2, True)
+def test_what_the_climb_refuses_the_gradients_refuse_too(queries, fan_out, root_exact):
+    if queries[-1] == 1:
+        return
+    options = {"root_exact": root_exact, "decay": False}
+
+    def tuned_plainly(clearly):
+        in_plain_python.cache_clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(weight_sweeps, "CLEARLY", clearly)
+            patch.setattr(weight_sweeps, "is_ready", lambda kernel: False)
+            return tuned(queries, fan_out, plainly=True, **options)
+
+    shortcut, thorough = tuned_plainly(weight_sweeps.CLEARLY), tuned_plainly(np.inf)
+    in_plain_python.cache_clear()
+    assert shortcut.weights.tobytes() == thorough.weights.tobytes()
+    assert shortcut.objective == thorough.objective
+
+
+def test_gradients_are_spared_where_the_climb_tells(monkeypatch):
+    walks = []
+
+    def noted(*asked):
+        walks.append(asked)
+        return gradients_within(*asked)
+
+    queries = many_ranges(40, 80, 1)
+    options = {"root_exact": False, "decay": False, "plainly": True}
+    monkeypatch.setattr(weight_sweeps, "is_ready", lambda kernel: False)
+    monkeypatch.setattr(weight_sweeps, "gradients_within", noted)
+    in_plain_python.cache_clear()
+    walked = []
+    for clearly in (weight_sweeps.CLEARLY, np.inf):
+        monkeypatch.setattr(weight_sweeps, "CLEARLY", clearly)
+        in_plain_python.cache_clear()
+        walks.clear()
+        tuned(queries, 8, **options)
+        walked.append(len(walks))
+    in_plain_python.cache_clear()
+    # All three steps of the first sweep would raise the error of the ranges.
+    assert walked == [0, 3]
+
+
+@given(st.integers(1, 10**6), st.integers(2, 70))
+def test_kernels_lay_out_the_same_levels(leaves, fan_out):
+    expected, levels = regular_levels(leaves, fan_out), levels_within(leaves, fan_out)
+    np.testing.assert_array_equal(levels.sizes, expected.sizes)
+    np.testing.assert_array_equal(levels.offsets, expected.offsets)
+    assert (levels.fan_out, levels.shift) == (expected.fan_out, expected.shift)

@@ -23,7 +23,7 @@ from blowfish_fast._support.validation import (
     as_positive,
     as_whole,
 )
-from blowfish_fast.data.buckets import Buckets, cell_order
+from blowfish_fast.data.buckets import Buckets, cells_along_curve
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.measure.randomness import Randomness
@@ -288,7 +288,6 @@ class DyadicRectangles(_Sampled):
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
         shape = policy.domain.shape
-        walk = cell_order(policy.domain).order
         edges, order = kernels.sample_rectangles_of_costs(
             self._costs(counts.reshape(shape)),
             rng.stream(),
@@ -296,14 +295,14 @@ class DyadicRectangles(_Sampled):
             penalty=self.price * self.bucket_cost,
             quantile=QUANTILE,
             level_weights=self.level_weights(shape),
-            walk=walk,
+            walk=cells_along_curve(policy.domain),
         )
         if edges.size > counts.size:
             return self._undrawn(counts, policy)
         return Buckets(edges, order)
 
     def _undrawn(self, counts: IntArray, policy: Policy) -> Buckets:
-        walk = cell_order(policy.domain).order
+        walk = cells_along_curve(policy.domain)
         return Buckets.single_cells(counts.size, walk, curve=True)
 
     def _check(self, policy: Policy, cells: int) -> None:

@@ -341,40 +341,56 @@ def _best_tuned(
     # levels are tried for the best fan-out alone.
     try_levels = not isinstance(form, Pieces) or work <= FEW_PIECES
 
-    ranges = None
+    at_once = 1 if work <= FEW_WORK else trees_at_once(leaves)
     if isinstance(form, Fractions):
         ranges = kernels.sorted_ranges(*form, None, leaves)
-        safeguard = kernels.safeguard_weight(ranges, leaves)
+        tune = partial(
+            kernels.tune_fan_outs,
+            ranges,
+            leaves,
+            root_exact=root_exact,
+            sweeps=sweep_all,
+            plainly=plainly,
+            floor=kernels.safeguard_weight(ranges, leaves),
+        )
 
-    def scaled(choice: tuple[int, bool]) -> TunedWeights:
-        if ranges is not None:
-            fan_out, decay = choice
-            tuned = kernels.tune_ranges(
-                ranges,
-                leaves,
-                fan_out,
-                decay=decay,
-                root_exact=root_exact,
-                sweeps=sweep_all,
-                plainly=plainly,
-                floor=safeguard,
-            )
-            return TunedWeights(fan_out, *tuned)
-        start = _greedy(form, leaves, *choice, root_exact)
-        if try_levels:
-            start = _or_equal_levels(form, leaves, start, root_exact)
-        if not sweep_all or listed is None:
-            return start
-        return _swept(form, listed, leaves, start, root_exact)
+        def scaled(tried: list[tuple[int, bool]]) -> TunedWeights:
+            fan_out, scaling = tune(tried)
+            return TunedWeights(fan_out, *scaling)
 
-    at_once = 1 if work <= FEW_WORK else trees_at_once(leaves)
+        tried = _of_other_trees(choices, leaves)
+        # One call for all of them, or one for each where threads share them.
+        parts = [tried] if at_once == 1 else [[choice] for choice in tried]
+    else:
+
+        def scaled(tried: list[tuple[int, bool]]) -> TunedWeights:
+            start = _greedy(form, leaves, *tried[0], root_exact)
+            if try_levels:
+                start = _or_equal_levels(form, leaves, start, root_exact)
+            if not sweep_all or listed is None:
+                return start
+            return _swept(form, listed, leaves, start, root_exact)
+
+        parts = [[choice] for choice in choices]
+
     each = map if at_once == 1 else partial(_in_threads, at_once)
-    best = min(each(scaled, choices), key=lambda tuned_weights: tuned_weights.objective)
+    best = min(each(scaled, parts), key=lambda tuned_weights: tuned_weights.objective)
     if not try_levels:
         best = _or_equal_levels(form, leaves, best, root_exact)
     if listed is not None and SMALL < work <= LARGE:
         best = _swept(form, listed, leaves, best, root_exact)
     return best
+
+
+def _of_other_trees(
+    choices: list[tuple[int, bool]], leaves: int
+) -> list[tuple[int, bool]]:
+    """Leave out fan-outs whose tree is that of an earlier one: a root over all leaves.
+
+    Without a decay both are tuned to the same weights, and the earlier one is taken.
+    """
+    flat = [choice for choice in choices if choice[0] >= leaves and not choice[1]]
+    return [choice for choice in choices if choice not in flat[1:]]
 
 
 def _remembered_tuned(
@@ -545,13 +561,13 @@ def trees_at_once(leaves: int) -> int:
 
 def _in_threads(
     at_once: int,
-    work: Callable[[tuple[int, bool]], TunedWeights],
-    choices: list[tuple[int, bool]],
+    work: Callable[[list[tuple[int, bool]]], TunedWeights],
+    parts: list[list[tuple[int, bool]]],
 ) -> list[TunedWeights]:
-    if len(choices) == 1:
-        return [work(choices[0])]
-    with ThreadPoolExecutor(usable_cores(min(at_once, len(choices)))) as pool:
-        return list(pool.map(work, choices))
+    if len(parts) == 1:
+        return [work(parts[0])]
+    with ThreadPoolExecutor(usable_cores(min(at_once, len(parts)))) as pool:
+        return list(pool.map(work, parts))
 
 
 def _swept(

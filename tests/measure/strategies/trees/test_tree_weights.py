@@ -309,13 +309,13 @@ def test_whether_a_drawn_tree_waits_for_the_compiler_follows_public_numbers(
     """The buckets are few either way: their number may not decide it."""
     leaves, chosen = [], []
 
-    def noted(ranges, count, fan_out, *, plainly, **options):
+    def noted(ranges, count, choices, *, plainly, **options):
         leaves.append(count)
         chosen.append(plainly)
-        return tune_ranges(ranges, count, fan_out, **options)
+        return tune_fan_outs(ranges, count, choices, **options)
 
-    tune_ranges = bf.kernels.tune_ranges
-    monkeypatch.setattr(bf.kernels, "tune_ranges", noted)
+    tune_fan_outs = bf.kernels.tune_fan_outs
+    monkeypatch.setattr(bf.kernels, "tune_fan_outs", noted)
     monkeypatch.setattr(tree_weights, "COMPILER", CompilerWatch())
     domain = Domain(cells)
     workload = Ranges.random(domain, 20, rng=1)
@@ -323,6 +323,15 @@ def test_whether_a_drawn_tree_waits_for_the_compiler_follows_public_numbers(
     dawa.release(bf.Histogram(domain, np.repeat([0, 90, 0, 50], cells // 4)), rng=1)
     assert max(leaves) < 2**10
     assert set(chosen) == {plainly}
+
+
+def test_fan_outs_of_one_tree_are_tried_once():
+    choices = [(2, True), (64, False), (8, False), (24, False), (16, False)]
+    tried = tree_weights._of_other_trees(choices, 20)
+    assert tried == [(2, True), (64, False), (8, False), (16, False)]
+    assert tree_weights._of_other_trees(choices, 100) == choices
+    # A decay may change the weights of two leaves, whatever their tree.
+    assert tree_weights._of_other_trees(choices[:2], 2) == choices[:2]
 
 
 def test_public_queries_are_tuned_to_once_and_to_the_same_bits(monkeypatch):
