@@ -19,6 +19,7 @@ from .fitting.piecewise_fit import knot_heights as knot_heights
 from .fitting.piecewise_fit import piecewise_linear as piecewise_linear
 from .fitting.posterior_mean import shrink_towards_zero as shrink_towards_zero
 from .fitting.record_exchange import exchange_records as exchange_records
+from .fitting.smooth_buckets import smooth_buckets as smooth_buckets
 from .graph.column_distance import column_lengths as column_lengths
 from .graph.column_distance import furthest_in_pairs as furthest_in_pairs
 from .graph.column_distance import furthest_in_windows as furthest_in_windows

@@ -17,6 +17,8 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
+import numpy as np
+
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_number
@@ -73,7 +75,7 @@ from .maps.grids import AdaptiveGrid
 from .wide_questions import check_unfitted, check_wide
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
-Fit = Literal["best", "non_negative", "isotonic", "shrink", "runs"]
+Fit = Literal["best", "non_negative", "smooth", "isotonic", "shrink", "runs"]
 
 MOST_MAP_PIECES = 2**21
 """Runs of buckets of a wide map that the tree is tuned to; a box cuts any number."""
@@ -106,6 +108,12 @@ LOOK_CELLS = 20
 """The look gets this over the number of cells of the budget."""
 ROUGH_SHARE = Fraction(1, 20)
 """Part of the budget for the partition of a rough line."""
+
+# Chosen on the seven given histograms, on fifteen generated lines of 4,096 cells and on
+# level steps, all with seeds of their own.
+MOST_UNEVEN = 8.0
+"""Cells of a bucket that follow its neighbours deviate from even ones by at most so
+many times the noise of a count at the budget of the partition."""
 
 LEAST_VARIANCE = 2.0**-6
 """With less noise than this a total is as good as known, and told by no neighbour."""
@@ -185,7 +193,7 @@ class Dawa(Mechanism):
     """Release ranges of a histogram by a data- and workload-aware algorithm (DAWA).
 
     Cells of similar counts are merged privately into buckets; the buckets are measured
-    by a tree whose noise is tuned to the workload, and expanded evenly. Suits counts
+    by a tree whose noise is tuned to the workload, and expanded. Suits counts
     with flat stretches, and small epsilons.
 
     Parameters
@@ -230,8 +238,10 @@ class Dawa(Mechanism):
         tree; queries that were not declared are safeguarded.
     floor : number in [0, 1]
         Least weight of a leaf of a "greedy" tree, as for `Hierarchy`.
-    fit : {"best", None, "non_negative", "isotonic", "shrink", "runs"}
-        "non_negative": as for `Hierarchy`. "isotonic", on one attribute: the closest
+    fit : {"best", None, "non_negative", "smooth", "isotonic", "shrink", "runs"}
+        "non_negative": as for `Hierarchy`. "smooth", on one attribute: the same totals
+        of buckets, and cells of a bucket of four or more that follow the buckets beside
+        it, as far as all of them suggest. "isotonic", on one attribute: the closest
         running totals that never decrease, which are off by no more than without it,
         on average over all of them, in any release. "shrink", for cells and not for
         ranges: noisy buckets shrink towards 0 as much as all of them together suggest;
@@ -242,7 +252,8 @@ class Dawa(Mechanism):
         as their neighbours suggest, too, and cells of spikes are medians of what each
         may be, given all of them ("medians"). "best": "runs" for `Identity` of a line
         under `AddRemove`, "isotonic" for `Prefixes` under `AddRemove`, `Full` and
-        `Line`, "non_negative" for other ranges and cells of one attribute.
+        `Line`, "smooth" for ranges of one attribute that is cut into buckets,
+        "non_negative" for what else sums cells of one attribute.
 
     Notes
     -----
@@ -335,6 +346,8 @@ class Dawa(Mechanism):
         self.fit = as_choice(fit, "fit", ("best", None, *get_args(Fit)[1:]))
         if fit == "best":
             self.fit = "non_negative" if asks_ranges(workload) else None
+            if self.fit and self.partition is not None and asks_stretches(workload):
+                self.fit = "smooth"
             if type(policy) in PLAIN_POLICIES and workload.closed_form == "prefixes":
                 self.fit = "isotonic"
             tuned = strategy in ("greedy", "cells") and self.budget.power == 1
@@ -347,9 +360,9 @@ class Dawa(Mechanism):
                 f'fit="{fit}" improves single cells and harms ranges; it goes with '
                 f'strategy="cells", received {strategy!r}'
             )
-        if fit == "isotonic" and self.domain.ndim > 1:
+        if fit in ("isotonic", "smooth") and self.domain.ndim > 1:
             received = f"{self.domain.ndim} attributes; use fit='non_negative'"
-            raise InputError(f"fit='isotonic' is for one attribute, not {received}")
+            raise InputError(f"fit={fit!r} is for one attribute, not {received}")
         self.strategy = strategy
         self.sweeps = sweeps
         self.floor = as_number(floor, "floor", 0, 1)
@@ -556,6 +569,12 @@ class Dawa(Mechanism):
         assert self.partition is not None
         return self.partition.priced(self._price)
 
+    @property
+    def _smoothing(self) -> tuple[float, float]:
+        """Noise of a count, and how uneven buckets may become; both are public."""
+        noise = mean_noise(self.policy, self.budget)
+        return noise, MOST_UNEVEN * noise / float(self.share or 1)
+
     @cached_property
     def _asks_line(self) -> bool:
         """Whether stretches or cells of a line are asked, and nothing else."""
@@ -598,6 +617,8 @@ class Dawa(Mechanism):
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:
         if self.fit == "non_negative":
             return partial(self._non_negative, measured)
+        if self.fit == "smooth":
+            return partial(self._smooth, measured)
         if self.fit == "isotonic":
             return partial(monotone_cells, total_known=not self.policy.has_bottom)
         if self.fit in ("shrink", "runs"):
@@ -618,6 +639,16 @@ class Dawa(Mechanism):
             # Families of a tree over rectangles are no neighbours on the map.
             return halved_non_negative(linear, self.domain)
         return non_negative_cells(measured, linear)
+
+    def _smooth(self, measured: Measurement, linear: FloatArray) -> FloatArray:
+        """Let cells follow the buckets beside theirs: Lemma DA14."""
+        cells = self._non_negative(measured, linear)
+        buckets = measured.buckets
+        if buckets.are_single_cells:
+            return cells
+        # A sum of what is not negative is not negative either, in doubles, too.
+        totals = np.add.reduceat(cells, buckets.edges[:-1])
+        return kernels.smooth_buckets(totals, buckets.edges, *self._smoothing)
 
     def _cells(self) -> int:
         if is_wide(self.domain) and isinstance(self.partition, Descent):
