@@ -1,4 +1,5 @@
 from .capi import c_entries as c_entries
+from .fitting.bucket_curve import smooth_buckets as smooth_buckets
 from .fitting.isotonic import isotonic_fit as isotonic_fit
 from .fitting.isotonic import (
     non_negative_with_totals as non_negative_with_totals,
@@ -19,7 +20,6 @@ from .fitting.piecewise_fit import knot_heights as knot_heights
 from .fitting.piecewise_fit import piecewise_linear as piecewise_linear
 from .fitting.posterior_mean import shrink_towards_zero as shrink_towards_zero
 from .fitting.record_exchange import exchange_records as exchange_records
-from .fitting.smooth_buckets import smooth_buckets as smooth_buckets
 from .graph.column_distance import column_lengths as column_lengths
 from .graph.column_distance import furthest_in_pairs as furthest_in_pairs
 from .graph.column_distance import furthest_in_windows as furthest_in_windows

@@ -75,7 +75,7 @@ from .maps.grids import AdaptiveGrid
 from .wide_questions import check_unfitted, check_wide
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
-Fit = Literal["best", "non_negative", "smooth", "isotonic", "shrink", "runs"]
+Fit = Literal["best", "non_negative", "isotonic", "shrink", "runs"]
 
 MOST_MAP_PIECES = 2**21
 """Runs of buckets of a wide map that the tree is tuned to; a box cuts any number."""
@@ -238,10 +238,8 @@ class Dawa(Mechanism):
         tree; queries that were not declared are safeguarded.
     floor : number in [0, 1]
         Least weight of a leaf of a "greedy" tree, as for `Hierarchy`.
-    fit : {"best", None, "non_negative", "smooth", "isotonic", "shrink", "runs"}
-        "non_negative": as for `Hierarchy`. "smooth", on one attribute: the same totals
-        of buckets, and cells of a bucket of four or more that follow the buckets beside
-        it, as far as all of them suggest. "isotonic", on one attribute: the closest
+    fit : {"best", None, "non_negative", "isotonic", "shrink", "runs"}
+        "non_negative": as for `Hierarchy`. "isotonic", on one attribute: the closest
         running totals that never decrease, which are off by no more than without it,
         on average over all of them, in any release. "shrink", for cells and not for
         ranges: noisy buckets shrink towards 0 as much as all of them together suggest;
@@ -252,8 +250,9 @@ class Dawa(Mechanism):
         as their neighbours suggest, too, and cells of spikes are medians of what each
         may be, given all of them ("medians"). "best": "runs" for `Identity` of a line
         under `AddRemove`, "isotonic" for `Prefixes` under `AddRemove`, `Full` and
-        `Line`, "smooth" for ranges of one attribute that is cut into buckets,
-        "non_negative" for what else sums cells of one attribute.
+        `Line`, "non_negative" for other ranges and cells of one attribute; where
+        buckets of ranges are fitted so by default, cells of four or more in a bucket
+        follow the buckets beside it, as far as all of them suggest ("smooth").
 
     Notes
     -----
@@ -289,6 +288,8 @@ class Dawa(Mechanism):
     # that ledgers know.
     looks_first: bool = False
     """Whether a test of the line comes before its partition."""
+    keeps_even: bool = False
+    """Whether buckets stay even: only where "non_negative" was asked for by name."""
     takes_medians: bool = False
     """Whether cells are posterior medians: only after a test has found spikes."""
     example_case = Example(partial(striped, stripes=4, height=9))
@@ -346,8 +347,6 @@ class Dawa(Mechanism):
         self.fit = as_choice(fit, "fit", ("best", None, *get_args(Fit)[1:]))
         if fit == "best":
             self.fit = "non_negative" if asks_ranges(workload) else None
-            if self.fit and self.partition is not None and asks_stretches(workload):
-                self.fit = "smooth"
             if type(policy) in PLAIN_POLICIES and workload.closed_form == "prefixes":
                 self.fit = "isotonic"
             tuned = strategy in ("greedy", "cells") and self.budget.power == 1
@@ -355,14 +354,16 @@ class Dawa(Mechanism):
             if tuned and single and isinstance(policy.unconstrained, AddRemove):
                 # A tree that is scaled to single cells measures these alone.
                 strategy, self.fit = "cells", "runs"
+        elif fit == "non_negative":
+            self.keeps_even = True
         if fit in ("shrink", "runs") and strategy != "cells":
             raise InputError(
                 f'fit="{fit}" improves single cells and harms ranges; it goes with '
                 f'strategy="cells", received {strategy!r}'
             )
-        if fit in ("isotonic", "smooth") and self.domain.ndim > 1:
+        if fit == "isotonic" and self.domain.ndim > 1:
             received = f"{self.domain.ndim} attributes; use fit='non_negative'"
-            raise InputError(f"fit={fit!r} is for one attribute, not {received}")
+            raise InputError(f"fit='isotonic' is for one attribute, not {received}")
         self.strategy = strategy
         self.sweeps = sweeps
         self.floor = as_number(floor, "floor", 0, 1)
@@ -510,7 +511,7 @@ class Dawa(Mechanism):
         details: dict[str, Any] = {
             "edges": buckets.edges,
             "buckets": buckets.count,
-            "fit": self.fit,
+            "fit": "smooth" if self._smooths else self.fit,
         }
         if on_grid and buckets.order is not None:
             details["boxes"] = None
@@ -570,6 +571,13 @@ class Dawa(Mechanism):
         return self.partition.priced(self._price)
 
     @property
+    def _smooths(self) -> bool:
+        """Whether cells follow the buckets beside theirs, where ranges are asked."""
+        by_default = self.fit == "non_negative" and not self.keeps_even
+        cut = self.partition is not None and asks_stretches(self.workload)
+        return by_default and cut
+
+    @property
     def _smoothing(self) -> tuple[float, float]:
         """Noise of a count, and how uneven buckets may become; both are public."""
         noise = mean_noise(self.policy, self.budget)
@@ -616,9 +624,8 @@ class Dawa(Mechanism):
 
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:
         if self.fit == "non_negative":
-            return partial(self._non_negative, measured)
-        if self.fit == "smooth":
-            return partial(self._smooth, measured)
+            fitted = self._smooth if self._smooths else self._non_negative
+            return partial(fitted, measured)
         if self.fit == "isotonic":
             return partial(monotone_cells, total_known=not self.policy.has_bottom)
         if self.fit in ("shrink", "runs"):

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.fitting.smooth_buckets import (
+from blowfish_fast.kernels.fitting.bucket_curve import (
     _part_that_came_true,
     smooth_buckets,
 )
-from tests.reference import smooth_buckets as reference
+from tests.reference import bucket_curve as reference
 
 pytestmark = pytest.mark.kernel
 

@@ -127,7 +127,8 @@ def _follow(
         even = totals[bucket] / length
         first, last = slopes[bucket], slopes[bucket + 1]
         if length < FEWEST_CELLS:
-            cells[begin : begin + length] = even
+            for place in range(begin, begin + length):
+                cells[place] = even
             continue
         reached, uneven = 0.0, 0.0
         for place in range(length):
