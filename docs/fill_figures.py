@@ -60,6 +60,8 @@ Row = dict[str, str]
 
 MOST_OVER_BEST = 1.3
 """Lines on which the default has more than this over the best method are listed."""
+SMALL_GAIN = 0.98
+SMALL_LOSS = 1.02
 
 
 class _Ratio(NamedTuple):
@@ -93,6 +95,7 @@ def figures() -> dict[str, str]:
         **_lines_figures(),
         **_pairs_figures(),
         **_neighbours_figures(),
+        **_smooth_figures(),
         **_moves_figures(),
         **_joins_figures(),
         **_places_figures(),
@@ -529,6 +532,35 @@ def _pairs_figures() -> dict[str, str]:
         told.append((policy, asked, str(len(some)), shown, *ends))
     heads = ("policy", "asked", "lines", "with the test over without", "least line")
     return {**named, "pairs.table": _table((*heads, "largest line"), told)}
+
+
+def _smooth_figures() -> dict[str, str]:
+    """Return errors of ranges whose cells follow buckets, over those of even ones."""
+    rows = _rows(CELLS / "smooth.csv")
+    told, named = [], {}
+    for policy, kind in dict.fromkeys((row["policy"], row["kind"]) for row in rows):
+        some = [row for row in rows if (row["policy"], row["kind"]) == (policy, kind)]
+        ratios = [float(row["ratio"]) for row in some]
+        logs = [math.log(ratio) for ratio in ratios]
+        off = statistics.pstdev(logs) / math.sqrt(len(logs))
+        ends = [
+            f"{float(row['ratio']):.2f} ± {float(row['error']):.2f}, {_line_name(row)}"
+            for row in (some[ratios.index(choose(ratios))] for choose in (min, max))
+        ]
+        mean = f"{_mean(ratios):.3f}"
+        named[f"smooth.{policy}_{kind}"] = mean
+        named[f"smooth.{policy}_{kind}_worst"] = f"{max(ratios):.2f}"
+        counted = (
+            str(sum(ratio < SMALL_GAIN for ratio in ratios)),
+            str(sum(ratio > SMALL_LOSS for ratio in ratios)),
+        )
+        shown = f"{mean} ({off:.3f})"
+        told.append((policy, f"{kind}, {len(some)}", shown, *counted, *ends))
+    heads = ("policy", "sets and lines", "over even buckets", "below .98", "above 1.02")
+    return {
+        **named,
+        "smooth.table": _table((*heads, "least line", "largest line"), told),
+    }
 
 
 def _neighbours_figures() -> dict[str, str]:

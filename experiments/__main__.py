@@ -28,6 +28,7 @@ python -m experiments even-maps                     docs/data/places/even_maps.c
 python -m experiments lines --data FOLDER           docs/data/cells/lines.csv
 python -m experiments pairs                         docs/data/cells/pairs.csv
 python -m experiments neighbours                    docs/data/cells/neighbours.csv
+python -m experiments smooth --data FOLDER          docs/data/cells/smooth.csv
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ from .series_variance import series_report
 from .sharp_widths import sharpness_report
 from .short_moves import write_moves
 from .siblings import sibling_report
+from .smooth_ranges import write_smooth
 from .survey_rivals import MOST_SECONDS, rival_report
 from .survey_tables import survey_report
 from .weaker_policies import weaker_report
@@ -74,6 +76,7 @@ WIDE_COVERAGE, CLUSTERED, RUNS = "wide-coverage", "clustered", "runs"
 SPIKES, SPIKES_TIME, SHORT_MOVES = "spikes", "spikes-time", "short-moves"
 GEOGRAPHY, EVEN_MAPS = "geography", "even-maps"
 LINES, PAIRS, NEIGHBOURS = "lines", "pairs", "neighbours"
+SMOOTH = "smooth"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -89,7 +92,7 @@ def reproduce(
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
             '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen", '
             '"census", "prior", "runs", "spikes", "spikes-time", "geography", '
-            '"short-moves", "even-maps", "lines", "pairs", "neighbours".',
+            '"short-moves", "even-maps", "lines", "pairs", "neighbours", "smooth".',
             show_default=False,
         ),
     ],
@@ -231,6 +234,10 @@ def reproduce(
     if name == NEIGHBOURS:
         for beside in write_neighbours(trials or 6):
             show(str(beside))
+        return
+    if name == SMOOTH:
+        for followed in write_smooth(data, trials or 24):
+            show(str(followed))
         return
     if name == PAIRS:
         for paired_line in write_pairs(trials or 24):

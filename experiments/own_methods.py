@@ -276,10 +276,13 @@ def _errors(
     asked: Any,
     seeds: IntArray,
     rough: list[bool] | None = None,
+    *,
+    buckets: list[int] | None = None,
 ) -> FloatArray:
     """Return the mean absolute error of a query in each release.
 
-    Whether each line was found rough is added to a list that is passed.
+    Whether each line was found rough, and how many buckets it has, are added to lists
+    that are passed.
     """
     true, off = asked.answer(counts), np.empty(seeds.size)
     for at, seed in enumerate(seeds):
@@ -287,6 +290,8 @@ def _errors(
         off[at] = np.abs(np.asarray(release.answer(asked)) - true).mean()
         if rough is not None:
             rough.append(release.details["roughness"] == 1)
+        if buckets is not None:
+            buckets.append(release.details["buckets"])
     return off
 
 

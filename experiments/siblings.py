@@ -154,18 +154,24 @@ def methods(cells: bool) -> dict[str, Callable[..., Mechanism]]:
     }
     if not cells:
         found[ANY_LENGTH] = _any_length
-        found[NO_LOOK] = partial(bf.Dawa, share="1/5")
+        found[NO_LOOK] = _without_look
     return found
 
 
 def _any_length(policy: Any, workload: Any, *, epsilon: Any) -> Mechanism:
     """Return the default of before: buckets of any length, a fifth of epsilon.
 
-    Running totals were not fitted.
+    Running totals were not fitted, and buckets were even.
     """
     tree = bf.partitions.DyadicTree(query_cells=workload.mean_cells())
-    fit: Any = None if workload.closed_form == "prefixes" else "best"
+    fit: Any = None if workload.closed_form == "prefixes" else "non_negative"
     return bf.Dawa(policy, workload, epsilon=epsilon, partition=tree, fit=fit)
+
+
+def _without_look(policy: Any, workload: Any, *, epsilon: Any) -> Mechanism:
+    """Return the default before the look at the line: buckets were even."""
+    fit: Any = "best" if workload.closed_form == "prefixes" else "non_negative"
+    return bf.Dawa(policy, workload, epsilon=epsilon, share="1/5", fit=fit)
 
 
 def asked_of(kind: str, name: str) -> Any:

@@ -469,6 +469,13 @@ class Isotonic(Timed):
         return lambda: kernels.isotonic_fit(values, low=0.0, high=float(values[-1]))
 
 
+class SmoothBuckets(Timed):
+    def prepare(self, cells: int) -> Call:
+        totals = counts("sparse", cells)[: cells // 8].astype(np.float64)
+        edges = np.arange(totals.size + 1) * 8
+        return lambda: kernels.smooth_buckets(totals, edges, 10.0)
+
+
 class ShrinkTowardsZero(Timed):
     def prepare(self, buckets: int) -> Call:
         generator = np.random.default_rng(10)

@@ -63,6 +63,7 @@ __getattr__, __dir__, __all__ = attach(
         "fitting.neighbour_prior": "mean_cells median_cells",
         "fitting.piecewise_fit": "knot_heights piecewise_linear",
         "fitting.record_exchange": "exchange_records",
+        "fitting.bucket_curve": "smooth_buckets",
         "graph.column_distance": "column_lengths furthest_in_pairs "
         "furthest_in_windows repeated_columns",
         "graph.constraint_cycles": "SEVERAL edge_changes longest_cycle "

@@ -1,4 +1,5 @@
 from .capi import c_entries as c_entries
+from .fitting.bucket_curve import smooth_buckets as smooth_buckets
 from .fitting.isotonic import isotonic_fit as isotonic_fit
 from .fitting.isotonic import (
     non_negative_with_totals as non_negative_with_totals,

@@ -17,6 +17,8 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
+import numpy as np
+
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_number
@@ -106,6 +108,12 @@ LOOK_CELLS = 20
 ROUGH_SHARE = Fraction(1, 20)
 """Part of the budget for the partition of a rough line."""
 
+# Chosen on the seven given histograms, on fifteen generated lines of 4,096 cells and on
+# level steps, all with seeds of their own.
+MOST_UNEVEN = 8.0
+"""Cells of a bucket that follow its neighbours deviate from even ones by at most so
+many times the noise of a count at the budget of the partition."""
+
 LEAST_VARIANCE = 2.0**-6
 """With less noise than this a total is as good as known, and told by no neighbour."""
 
@@ -184,7 +192,7 @@ class Dawa(Mechanism):
     """Release ranges of a histogram by a data- and workload-aware algorithm (DAWA).
 
     Cells of similar counts are merged privately into buckets; the buckets are measured
-    by a tree whose noise is tuned to the workload, and expanded evenly. Suits counts
+    by a tree whose noise is tuned to the workload, and expanded. Suits counts
     with flat stretches, and small epsilons.
 
     Parameters
@@ -241,7 +249,9 @@ class Dawa(Mechanism):
         as their neighbours suggest, too, and cells of spikes are medians of what each
         may be, given all of them ("medians"). "best": "runs" for `Identity` of a line
         under `AddRemove`, "isotonic" for `Prefixes` under `AddRemove`, `Full` and
-        `Line`, "non_negative" for other ranges and cells of one attribute.
+        `Line`, "non_negative" for other ranges and cells of one attribute; where
+        buckets of ranges are fitted so by default, cells of four or more in a bucket
+        follow the buckets beside it, as far as all of them suggest ("smooth").
 
     Notes
     -----
@@ -277,6 +287,8 @@ class Dawa(Mechanism):
     # that ledgers know.
     looks_first: bool = False
     """Whether a test of the line comes before its partition."""
+    keeps_even: bool = False
+    """Whether buckets stay even: only where "non_negative" was asked for by name."""
     takes_medians: bool = False
     """Whether cells are posterior medians: only after a test has found spikes."""
     example_case = Example(partial(striped, stripes=4, height=9))
@@ -341,6 +353,8 @@ class Dawa(Mechanism):
             if tuned and single and isinstance(policy.unconstrained, AddRemove):
                 # A tree that is scaled to single cells measures these alone.
                 strategy, self.fit = "cells", "runs"
+        elif fit == "non_negative":
+            self.keeps_even = True
         if fit in ("shrink", "runs") and strategy != "cells":
             raise InputError(
                 f'fit="{fit}" improves single cells and harms ranges; it goes with '
@@ -496,7 +510,7 @@ class Dawa(Mechanism):
         details: dict[str, Any] = {
             "edges": buckets.edges,
             "buckets": buckets.count,
-            "fit": self.fit,
+            "fit": "smooth" if self._smooths else self.fit,
         }
         if on_grid and buckets.order is not None:
             details["boxes"] = None
@@ -555,6 +569,19 @@ class Dawa(Mechanism):
         assert self.partition is not None
         return self.partition.priced(self._price)
 
+    @property
+    def _smooths(self) -> bool:
+        """Whether cells follow the buckets beside theirs, where ranges are asked."""
+        by_default = self.fit == "non_negative" and not self.keeps_even
+        cut = self.partition is not None and asks_stretches(self.workload)
+        return by_default and cut
+
+    @property
+    def _smoothing(self) -> tuple[float, float]:
+        """Noise of a count, and how uneven buckets may become; both are public."""
+        noise = mean_noise(self.policy, self.budget)
+        return noise, MOST_UNEVEN * noise / float(self.share or 1)
+
     @cached_property
     def _asks_line(self) -> bool:
         """Whether stretches or cells of a line are asked, and nothing else."""
@@ -596,7 +623,8 @@ class Dawa(Mechanism):
 
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:
         if self.fit == "non_negative":
-            return partial(self._non_negative, measured)
+            fitted = self._smooth if self._smooths else self._non_negative
+            return partial(fitted, measured)
         if self.fit == "isotonic":
             return partial(monotone_cells, total_known=not self.policy.has_bottom)
         if self.fit in ("shrink", "runs"):
@@ -617,6 +645,16 @@ class Dawa(Mechanism):
             # Families of a tree over rectangles are no neighbours on the map.
             return halved_non_negative(linear, self.domain)
         return non_negative_cells(measured, linear)
+
+    def _smooth(self, measured: Measurement, linear: FloatArray) -> FloatArray:
+        """Let cells follow the buckets beside theirs: Lemma DA14."""
+        cells = self._non_negative(measured, linear)
+        buckets = measured.buckets
+        if buckets.are_single_cells:
+            return cells
+        # A sum of what is not negative is not negative either, in doubles, too.
+        totals = np.add.reduceat(cells, buckets.edges[:-1])
+        return kernels.smooth_buckets(totals, buckets.edges, *self._smoothing)
 
     def _cells(self) -> int:
         if is_wide(self.domain) and isinstance(self.partition, Descent):

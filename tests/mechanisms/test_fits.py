@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast import kernels
 from blowfish_fast.errors import InputError, ShrunkCellsWarning
+from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.measure.strategies.trees.tree import halved_non_negative
+from blowfish_fast.mechanisms.dawa import MOST_UNEVEN
 from blowfish_fast.workloads import asks_ranges
 
 LINE = bf.Domain(256)
@@ -61,6 +64,56 @@ def test_prefixes_totals_and_maps_keep_the_linear_estimate():
     assert not asks_ranges(from_start)
     assert asks_ranges(RANGES | bf.workloads.Identity(LINE))
     assert not asks_ranges(RANGES | bf.workloads.Prefixes(LINE))
+
+
+HILL = (60 * np.exp(-(((np.arange(256) - 90) / 30) ** 2))).astype(int)
+
+
+@pytest.mark.parametrize("policy_of", [bf.policies.AddRemove, bf.policies.Full])
+@pytest.mark.parametrize("paid", [{"epsilon": "0.1"}, {"rho": "0.01"}])
+def test_cells_that_follow_their_neighbours_are_read_off_published_numbers(
+    policy_of, paid
+):
+    """The same buckets, noise and totals of buckets; ranges of a hill gain."""
+    policy = policy_of(LINE)
+    smooth = bf.Dawa(policy, RANGES, **paid)
+    even = bf.Dawa(policy, RANGES, fit="non_negative", **paid)
+    truth, off = RANGES.answer(HILL), []
+    for seed in range(8):
+        release, plain = (each.release(HILL, rng=seed) for each in (smooth, even))
+        measured = [each.measurements[-1].noisy for each in (release, plain)]
+        np.testing.assert_array_equal(*measured)
+        assert release.details["fit"] == "smooth"
+        edges = plain.details["edges"]
+        np.testing.assert_array_equal(edges, release.details["edges"])
+        totals = np.add.reduceat(plain.estimate, edges[:-1])
+        # No count is handed over: all of it follows from what was published.
+        noise = mean_noise(policy, smooth.budget)
+        most = MOST_UNEVEN * noise / float(smooth.share)
+        cells = kernels.smooth_buckets(totals, edges, noise, most)
+        np.testing.assert_allclose(release.estimate, cells, atol=1e-9)
+        assert release.estimate.min() >= 0
+        np.testing.assert_array_equal(release.unfitted, plain.unfitted)
+        off.append(
+            [np.abs(each.answer(RANGES) - truth).mean() for each in (release, plain)]
+        )
+    mean_off = np.mean(off, axis=0)
+    assert mean_off[0] < 0.98 * mean_off[1]
+
+
+def test_cells_follow_their_neighbours_where_ranges_are_asked_of_buckets():
+    policy = bf.policies.AddRemove(LINE)
+    mechanisms = {
+        "smooth": bf.Dawa(policy, RANGES, epsilon=1),
+        "no buckets": bf.Dawa(policy, RANGES, epsilon=1, partition=None),
+        "stated": bf.Dawa(policy, RANGES, epsilon=1, fit="non_negative"),
+        "cells": bf.Dawa(
+            bf.policies.Full(LINE), bf.workloads.Identity(LINE), epsilon=1
+        ),
+    }
+    for name, dawa in mechanisms.items():
+        fit = dawa.release(HILL, rng=1).details["fit"]
+        assert fit == ("smooth" if name == "smooth" else "non_negative")
 
 
 TOTALS = bf.workloads.Prefixes(LINE)
@@ -217,3 +270,23 @@ def test_known_totals_and_gaussian_noise_keep_the_non_negative_fit_for_cells():
     release = full.release(SPARSE, rng=1)
     assert release.answer(RANGES).shape == (200,)
     assert release.estimate.sum() == pytest.approx(SPARSE.sum())
+
+
+def test_long_level_steps_stay_nearly_even():
+    """The planted error: without a bound, curves go through flat steps."""
+    counts = np.repeat([5, 90, 30, 10], [64, 80, 64, 48])
+    ranges = bf.workloads.Ranges.random(LINE, 100, rng=2)
+    dawa = bf.Dawa(
+        bf.policies.AddRemove(LINE),
+        ranges,
+        epsilon=20,
+        partition=bf.partitions.LeastCost(),
+    )
+    release = dawa.release(counts, rng=0)
+    totals = np.add.reduceat(release.estimate, release.details["edges"][:-1])
+    unbounded = kernels.smooth_buckets(
+        totals, release.details["edges"], dawa._smoothing[0]
+    )
+    off = np.abs(release.estimate - counts).mean()
+    assert off < 0.5
+    assert np.abs(unbounded - counts).mean() > 5
