@@ -539,6 +539,13 @@ def _number_or_words(text: str) -> float | str:
         return text
 
 
+def _place(row: RivalRow) -> tuple[str, int]:
+    """Return where a row stands: surveys by name, packages as they are listed here."""
+    listed = list(PACKAGES)
+    at = listed.index(row.package) if row.package in listed else len(listed)
+    return row.survey, at
+
+
 def rival_report(
     folder: Path | None,
     trials: int,
@@ -570,7 +577,7 @@ def rival_report(
     recorded = _recorded(path)
     for row in rival_rows(folder, trials, limit=limit, only=only):
         recorded[row.survey, row.package] = row
-        write_rows(path, list(recorded.values()))
+        write_rows(path, sorted(recorded.values(), key=_place))
         shown = row.error
         if not isinstance(shown, str):
             shown = f"{shown:.4g} +- {row.standard_error:.2g}"
