@@ -29,8 +29,8 @@ class AnswerTable:
         Takes a confidence and, as `of`, the scope that the intervals must have;
         returns float64 of shape (answers, 2), the lower and upper ends.
     kind : callable
-        Takes a confidence; returns the widest scope that all intervals have there,
-        such as "truth" or "noise".
+        Takes a confidence; returns what all intervals hold there, such as "truth" or
+        "noise".
     sentence : callable
         Takes a scope and a confidence; returns the sentence that says what the
         intervals hold.

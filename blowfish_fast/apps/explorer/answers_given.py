@@ -87,7 +87,8 @@ class Answer(HasBudget):
         every such question together. "fixed": it holds for a question that was not
         chosen by looking at earlier answers.
     raw : ndarray of float64, optional
-        The linear estimates from which the shown values were made; None for quantiles.
+        The linear estimates from which the shown values were made; None where there are
+        none, as for quantiles.
     what : str, default "records"
         What the numbers are: records, or a sum, mean or share.
     unit : str, optional

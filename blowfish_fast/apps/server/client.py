@@ -74,7 +74,8 @@ class ReceivedAnswer:
         What the numbers tell of the table's description, such as that much of a column
         lies outside its cells.
     raw : ndarray of float64, optional
-        The linear estimates from which the shown values were made; None for quantiles.
+        The linear estimates from which the shown values were made; None where there are
+        none, as for quantiles.
     what : str, default "records"
         What the numbers are: records, or a sum, mean or share.
     unit : str, optional

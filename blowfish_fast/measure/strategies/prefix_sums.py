@@ -421,9 +421,9 @@ class BorderNoise(NamedTuple):
         Its scale: that of discrete Laplace noise, or the standard deviation of discrete
         Gaussian noise.
     least : float
-        The smallest scale of a measured row.
+        The smallest scale of a row with noise; 0 where no row has any.
     width : float
-        The scale that all rows share; nan if some row was not measured.
+        The same if every row was measured or is exact; nan else.
     """
 
     variances: FloatArray
