@@ -10,6 +10,7 @@ name, and states results as comments; our own lines are doctests of the page:
 from __future__ import annotations
 
 import ast
+import doctest
 import re
 from pathlib import Path
 from typing import Any
@@ -104,3 +105,23 @@ def test_a_wrong_comment_is_noticed() -> None:
     assert run("# a package\ntotal = 1 + 1\ntotal  # 2\n", {}) == 1
     with pytest.raises(AssertionError, match="total"):
         run("# a package\ntotal = 1 + 1\ntotal  # 3\n", {})
+
+
+def sections() -> list[str]:
+    """Return the parts of the page, one for each library."""
+    return re.split(r"^(?=## )", PAGE.read_text(), flags=re.MULTILINE)[1:]
+
+
+@pytest.mark.parametrize(
+    "section", sections(), ids=lambda one: one.splitlines()[0].removeprefix("## ")
+)
+def test_every_section_runs_by_itself(section, tmp_path, monkeypatch, capsys) -> None:
+    # Whoever comes from one library copies its section, and none of the others.
+    monkeypatch.chdir(tmp_path)
+    fenced = r"^```python\n(.*?)^```$"
+    code = "".join(re.findall(fenced, section, re.DOTALL | re.MULTILINE))
+    page = doctest.DocTestParser().get_doctest(code, {}, "page", None, None)
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    result = doctest.DocTestRunner(optionflags=options).run(page)
+    assert result.attempted > 0
+    assert result.failed == 0, capsys.readouterr().out

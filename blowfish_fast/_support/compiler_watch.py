@@ -195,7 +195,7 @@ def can_keep_kernels() -> bool:
         read-only one, as a container has it, keeps nothing.
     """
     for place in _written_places():
-        there = next(one for one in (place, *place.parents) if one.exists())
+        there = next(held for held in (place, *place.parents) if held.exists())
         if os.access(there, os.W_OK):
             return True
     return False

@@ -632,16 +632,17 @@ class NamingRightWords:
     """Classes that answer a wrong keyword of their constructors with the right one.
 
     The constructor of each subclass is guarded by `naming_right_words`, so signatures
-    stay what they are. A class that writes none of its own inherits a guarded one.
+    stay what they are. A class that writes none of its own inherits a guarded one. The
+    methods that a class names in ``hints="release amend"`` are guarded as well.
     """
 
     __slots__ = ()
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, *, hints: str = "", **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "__init__" in cls.__dict__:
-            own = naming_right_words(cls.__init__)
-            cls.__init__ = own  # type: ignore[method-assign]
+        for name in ("__init__", *hints.split()):
+            if name in cls.__dict__:
+                setattr(cls, name, naming_right_words(cls.__dict__[name]))
 
 
 def _never_began(problem: TypeError, caller: Callable[..., Any]) -> bool:

@@ -30,7 +30,6 @@ from blowfish_fast._support.validation import (
     as_whole,
     check_progress,
     malformed_as,
-    naming_right_words,
     quoted,
 )
 from blowfish_fast.data.frames import Table
@@ -106,7 +105,7 @@ READING = "reading"
 """The word under which the numbers of a free answer are stored."""
 
 
-class Ledger(NamingRightWords, HasBudget):
+class Ledger(NamingRightWords, HasBudget, hints="release amend allot raise_budget"):
     """A budget that is charged before anything is measured.
 
     Everything ever released through one ledger is, together, epsilon-Blowfish for its
@@ -301,7 +300,6 @@ class Ledger(NamingRightWords, HasBudget):
     def _price(self, mechanism: Mechanism) -> Fraction:
         return price_in(mechanism, self.currency)
 
-    @naming_right_words
     def release(
         self,
         mechanism: Mechanism,
@@ -587,7 +585,6 @@ class Ledger(NamingRightWords, HasBudget):
         refuse_refinement(before, refiner, version, self.currency, opened=opened)
         return before, refiner
 
-    @naming_right_words
     def certify(
         self,
         release: Release,
@@ -751,7 +748,6 @@ class Ledger(NamingRightWords, HasBudget):
             check_regions(regions, terms.policy)
         return self._settle(checked, terms, request, rng, progress, by)
 
-    @naming_right_words
     def allot(self, analyst: str, amount: Any) -> None:
         """Set what an analyst may spend of the budget in all, in its currency.
 
@@ -984,7 +980,6 @@ class Ledger(NamingRightWords, HasBudget):
         charges = self._journal.history(last, before, analyst)
         return [Entry.of(charge, self.currency) for charge in charges]
 
-    @naming_right_words
     def amend(
         self,
         *,
@@ -1061,7 +1056,6 @@ class Ledger(NamingRightWords, HasBudget):
         _check_policy(policy)
         add_columns(self._journal, self._terms(), policy, {"why": why, "by": by})
 
-    @naming_right_words
     def raise_budget(self, amount: Any, *, why: str, by: str = "") -> None:
         """Raise the whole budget, at any time; the log says when, why and by whom.
 

@@ -69,7 +69,8 @@ def refuse_odd_variances(variances: FloatArray) -> None:
     # A minimum is nan where one number is.
     if variances.size and not variances.min() >= 0:
         raise InputError(
-            "variances are numbers from 0 on, or infinite where nothing was measured",
+            "variances must not be negative or nan; infinity says that nothing was "
+            "measured",
             received=f"{variances.min()} among them",
             code="odd_variances",
         )

@@ -187,7 +187,8 @@ def haar_path_sums(rates: IntArray) -> IntArray:
 def _leading_bits(rates: IntArray) -> IntArray:
     """Return the leading bits of the sizes of rates, rounded up."""
     # The size of -2^63 is no int64; what is shifted out of it is.
-    return np.abs(rates >> ROUGH_BITS) + 1
+    leading: IntArray = np.abs(rates >> ROUGH_BITS) + 1
+    return leading
 
 
 def _refuse_wide_path(leading: int) -> None:
