@@ -119,7 +119,7 @@ def population_answer(
     Returns
     -------
     Answer
-        Numbers of people, or shares of them, with ``intervals_hold="population"``. Its
+        Numbers of people, shares or means, with ``intervals_hold="population"``. Its
         promise says on whose word, its remark which part of the variance is noise.
 
     Raises
