@@ -462,8 +462,8 @@ class _Numbers:
         of_part = self.is_ratio and isinstance(self.design, Simple)
         # Of a group nobody stated how many people it has, and no total was measured.
         unknown = of_part and self.design.everybody is not None
-        known = has_exact(self.design, self.measure) and not unknown
-        return "exact" if known else "normal"
+        has_law = has_exact(self.design, self.measure) and not unknown
+        return "exact" if has_law else "normal"
 
     def bounds(self, confidence: float, method: Method | None) -> FloatArray:
         """Return the intervals, in the order of queries."""
