@@ -533,7 +533,7 @@ class _Numbers:
         return RatioOfSums(source, *self._group_rows(), (0.0, 1.0))
 
     def _in_units(self, bounds: FloatArray) -> FloatArray:
-        """Return intervals between 0 and 1 in the unit of the answer: Lemma AM2."""
+        """Return intervals between 0 and 1 in the unit of the answer: Lemma PN19."""
         places = self.places
         assert places is not None, "a ratio has places"
         reach = places.slack * np.array([-1.0, 1.0])
