@@ -146,7 +146,8 @@ def described_columns(table: TableSpec, columns: list[str]) -> dict[str, Any] | 
     if table.population is not None:
         return None
     plain = table.to_dict()
-    plain["attributes"] = [one for one in plain["attributes"] if one["name"] in columns]
+    attributes = plain["attributes"]
+    plain["attributes"] = [each for each in attributes if each["name"] in columns]
     policies = plain.get("policies", {})
     stated = {name: policies[name] for name in policies if name in columns}
     if policies and not stated:

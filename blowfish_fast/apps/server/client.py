@@ -402,7 +402,7 @@ class Client:
         Returns
         -------
         ReceivedAnswer
-            Numbers of people, or shares, with ``intervals_hold="population"``.
+            Numbers of people, shares or means, with ``intervals_hold="population"``.
 
         Raises
         ------

@@ -279,6 +279,14 @@ def test_the_projected_graph_joins_bins_with_joined_values(shared):
     assert picture["words"] == f"in age, {differ}; in sex, any two values"
 
 
+def test_bins_of_one_attribute_for_strays_have_names_of_their_own(shared):
+    cost = {"alpha": 40, "beta": 0.05}
+    sexes = {"kind": "histogram", "table": "people", "attribute": "sex", "cost": cost}
+    body = {"question": sexes, "policies": {}}
+    picture = shared.post("/api/curator/projected-graph", json=body).json()
+    assert picture["labels"] == ["f", "m", "(outside)", "(missing)"]
+
+
 def test_the_composed_graph_moves_one_attribute_at_a_time(shared):
     cost = {"alpha": 40, "beta": 0.05}
     question = {"kind": "histogram2d", "table": "people", "attributes": ["age", "sex"]}

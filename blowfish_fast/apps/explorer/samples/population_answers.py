@@ -119,7 +119,7 @@ def population_answer(
     Returns
     -------
     Answer
-        Numbers of people, or shares of them, with ``intervals_hold="population"``. Its
+        Numbers of people, shares or means, with ``intervals_hold="population"``. Its
         promise says on whose word, its remark which part of the variance is noise.
 
     Raises
@@ -462,8 +462,8 @@ class _Numbers:
         of_part = self.is_ratio and isinstance(self.design, Simple)
         # Of a group nobody stated how many people it has, and no total was measured.
         unknown = of_part and self.design.everybody is not None
-        known = has_exact(self.design, self.measure) and not unknown
-        return "exact" if known else "normal"
+        has_law = has_exact(self.design, self.measure) and not unknown
+        return "exact" if has_law else "normal"
 
     def bounds(self, confidence: float, method: Method | None) -> FloatArray:
         """Return the intervals, in the order of queries."""
@@ -533,7 +533,7 @@ class _Numbers:
         return RatioOfSums(source, *self._group_rows(), (0.0, 1.0))
 
     def _in_units(self, bounds: FloatArray) -> FloatArray:
-        """Return intervals between 0 and 1 in the unit of the answer: Lemma AM2."""
+        """Return intervals between 0 and 1 in the unit of the answer: Lemma PN19."""
         places = self.places
         assert places is not None, "a ratio has places"
         reach = places.slack * np.array([-1.0, 1.0])
