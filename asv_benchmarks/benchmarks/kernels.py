@@ -419,6 +419,15 @@ class HilbertOrder(Timed):
         return lambda: kernels.hilbert_order(shape)
 
 
+class SpreadEvenly(Timed):
+    params: ClassVar[list[Any]] = [sizes(), [1, 64]]
+
+    def prepare(self, cells: int, bucket: int) -> Call:
+        edges = np.arange(0, cells + 1, bucket)
+        totals = np.random.default_rng(cells).normal(0, 1e3, edges.size - 1)
+        return lambda: kernels.spread_evenly(totals, edges)
+
+
 class RectangleIntervals(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["curve", "rows"], [False, True]]
 

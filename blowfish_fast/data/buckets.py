@@ -14,6 +14,7 @@ from typing import NoReturn
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.machine import MANY_CELLS, threads_for
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import read_only
 from blowfish_fast.errors import DomainError, SizeError
@@ -165,8 +166,12 @@ class Buckets:
         """Spread each bucket's estimate evenly over its cells. O(cells)."""
         if self.are_single_cells:
             along = np.asarray(estimate, dtype=np.float64)
-        else:
+        elif self.cells < MANY_CELLS:
+            # To the same bits, and no kernel has to be compiled for it.
             along = np.repeat(estimate / self.sizes, self.sizes)
+        else:
+            threads = threads_for(self.cells)
+            along = kernels.spread_evenly(estimate, self.edges, threads=threads)
         if self.order is None:
             return along
         cells = np.empty(self.cells)

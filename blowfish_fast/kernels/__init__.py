@@ -85,6 +85,7 @@ __getattr__, __dir__, __all__ = attach(
         "interval_bounds laplace_half_widths",
         "space.box_buckets": "bucket_corners",
         "space.chosen_records": "Texts first_by_tag keyed_tags",
+        "space.even_cells": "spread_evenly",
         "space.interval_pieces": "bucket_landmarks end_buckets",
         "space.point_location": "NOWHERE OVERLAPPING edge_index "
         "first_clash locate_points",

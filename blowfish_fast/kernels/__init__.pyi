@@ -96,6 +96,7 @@ from .space.chosen_records import Texts as Texts
 from .space.chosen_records import first_by_tag as first_by_tag
 from .space.chosen_records import keyed_tags as keyed_tags
 from .space.curve_intervals import rectangle_intervals as rectangle_intervals
+from .space.even_cells import spread_evenly as spread_evenly
 from .space.grid_boxes import runs_to_boxes as runs_to_boxes
 from .space.hilbert import hilbert_order as hilbert_order
 from .space.interval_pieces import bucket_landmarks as bucket_landmarks
