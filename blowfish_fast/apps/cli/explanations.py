@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections import Counter
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -532,16 +533,19 @@ def explain_release(
 def _measured_section(release: ChosenTablesRelease) -> Section:
     """Say which tables were measured, how finely, and with how much noise."""
     table = release.measured
-    names = ("table", "cells", "noise of a cell", "step")
+    names = ("table", "cells", "noise of a cell", "step", "times")
     columns = (table["table"], table["cells"], table["noise"], table["step"])
-    rows = [
+    # A weak attribute may be measured alone in every batch: one line, not ten.
+    times = Counter(
         (str(title), str(cells), f"{noise:,.4g}", str(step))
         for title, cells, noise, step in zip(*map(list, columns), strict=True)
-    ]
+    )
+    rows = [(*row, str(count)) for row, count in times.items()]
     sentence = (
         "Tables that were measured have intervals of the truth, at the merged cells "
         "listed here, of a table that is listed twice at those that stand first; noise "
-        "is a standard deviation. All other tables come from a model"
+        "is the standard deviation of one measurement. All other tables come from a "
+        "model"
     )
     sentence += (
         "." if release.has_certificate else ", and how far it is off is not known."

@@ -17,6 +17,7 @@ from blowfish_fast.apps.cli.explanations import (
     docstring_labels,
     exactness_section,
     explain_mechanism,
+    explain_release,
     limits_section,
 )
 from blowfish_fast.apps.cli.main import application
@@ -171,3 +172,22 @@ def test_what_cannot_be_explained_is_refused(subject, message, empty_folder):
     done = RUN.invoke(application, ["explain", subject])
     assert isinstance(done.exception, BlowfishError)
     assert message in str(done.exception)
+
+
+def test_a_table_that_was_measured_again_in_the_same_way_is_one_line():
+    sides = [bf.Domain(4, names=[name]) for name in "abcdef"]
+    policy = bf.policies.Product(*map(bf.policies.Full, sides))
+    asked = bf.workloads.Tables(policy.domain, ways=2)
+    mechanism = bf.ChosenTables(policy, asked, choose="data", epsilon=1)
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 3, 3_000)
+    columns = {side.names[0]: hidden + rng.integers(0, 2, 3_000) for side in sides}
+    counted = bf.TableCounts.from_records(mechanism, columns)
+    release = mechanism.release(counted, rng=1)
+    _, sections = explain_release(release, "tables")
+    section = next(one for one in sections if one.heading == "What was measured")
+    head, *rows = section.rows
+    assert head[-1] == "times"
+    assert len({row[:-1] for row in rows}) == len(rows)
+    assert sum(int(row[-1]) for row in rows) == len(release.measured["table"])
+    assert any(int(row[-1]) > 1 for row in rows)
