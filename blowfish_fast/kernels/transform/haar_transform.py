@@ -237,10 +237,12 @@ def haar_worst_move(rates: IntArray, power: int = 1) -> int:
         raise InputError(f"rates of one axis are a list; received shape {flat.shape}")
     if power not in (1, 2):
         raise InputError(f"power is 1 or 2, received {power}")
-    if flat.min() < 0:
+    # Read without a sign, negative rates are the largest: one pass tells both.
+    largest = int(flat.view(np.uint64).max())
+    if largest >= 2**63:
         raise InputError(f"rates are not negative; received {flat.min()} among them")
     # The meeting node pays several times, and each way has a row for each level.
     paying = 2**power + 2 * (flat.size - 1).bit_length()
-    if int(flat.max()) * paying >= SUMS_BELOW:
+    if largest * paying >= SUMS_BELOW:
         _refuse_wide_path(_worst_move(_leading_bits(flat), 2**power))
     return int(_worst_move(flat, 2**power))
