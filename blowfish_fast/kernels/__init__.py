@@ -110,7 +110,7 @@ __getattr__, __dir__, __all__ = attach(
         "tree_scaling.budget_shares": "allocate_budget",
         "tree_scaling.range_queries": "sorted_ranges",
         "tree_scaling.square_root_weights": "design_family design_pieces design_ranges",
-        "tree_scaling.weight_sweeps": "safeguard_weight tune_fan_outs tune_ranges",
+        "tree_scaling.weight_sweeps": "safeguard_weight tune_fan_outs",
         "window_costs.baseline_costs": "best_heads bisection_grid bucket_errors "
         "split_table squares_grid",
         "window_costs.count_grid": "step_exponent",

@@ -183,7 +183,6 @@ from .tree_scaling.square_root_weights import design_ranges as design_ranges
 from .tree_scaling.weight_sweeps import refine_scaling as refine_scaling
 from .tree_scaling.weight_sweeps import safeguard_weight as safeguard_weight
 from .tree_scaling.weight_sweeps import tune_fan_outs as tune_fan_outs
-from .tree_scaling.weight_sweeps import tune_ranges as tune_ranges
 from .window_costs.all_intervals import interval_costs as interval_costs
 from .window_costs.all_intervals import (
     least_cost_partition_all as least_cost_partition_all,
