@@ -8,11 +8,11 @@
 
 Ranges, prefixes and single cells of lines of 4,096 cells; mean absolute error per query
 and its standard error over the releases. `Dawa` as it is by default, as it was before
-(buckets of any length for a fifth of epsilon, no look at the line, cells shrunk) and
-without buckets; `Hierarchy` with equal and with greedy levels; `Privelet`. The given
-sets come first, on which defaults were chosen; nothing was chosen on the others. Each
-set has seeds of its own. Sparse sets, whose errors have long tails, are released more
-often.
+(buckets of any length for a fifth of epsilon, even inside, no look at the line, cells
+shrunk) and without buckets; `Hierarchy` with equal and with greedy levels; `Privelet`.
+The given sets come first, on which defaults were chosen; nothing was chosen on the
+others. Each set has seeds of its own. Sparse sets, whose errors have long tails, are
+released more often.
 
 The second record is of the test for pairs (`Dawa._pairs_differ`), with it and without
 it, on those of the judged sets that are mostly found rough, so that it is asked, and

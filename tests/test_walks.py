@@ -116,7 +116,7 @@ def question_over_http() -> object:
 
 
 WALKS: dict[str, tuple[Callable[[], object], int]] = {
-    "counts to Release, Dawa 1-D": (counts_to_release, 39),
+    "counts to Release, Dawa 1-D": (counts_to_release, 40),
     "Threshold to sensitivity of Ranges": (threshold_to_sensitivity, 12),
     "Product to sensitivity of Rectangles": (product_to_sensitivity, 13),
     "release.intervals, Ordered": (intervals_of_a_release(), 13),

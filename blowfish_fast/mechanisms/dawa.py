@@ -650,7 +650,8 @@ class Dawa(Mechanism):
         """Let cells follow the buckets beside theirs: Lemma DA14."""
         cells = self._non_negative(measured, linear)
         buckets = measured.buckets
-        if buckets.are_single_cells:
+        # Buckets of cells that lie apart have no neighbours.
+        if buckets.are_single_cells or buckets.order is not None:
             return cells
         # A sum of what is not negative is not negative either, in doubles, too.
         totals = np.add.reduceat(cells, buckets.edges[:-1])

@@ -116,6 +116,17 @@ def test_cells_follow_their_neighbours_where_ranges_are_asked_of_buckets():
         assert fit == ("smooth" if name == "smooth" else "non_negative")
 
 
+def test_buckets_of_cells_that_lie_apart_stay_even():
+    """The planted error: such buckets have no neighbours, and edges are no places."""
+    policy = bf.policies.AddRemove(LINE)
+    combs = np.tile([0, 400], LINE.size // 2)
+    options = {"epsilon": 5, "partition": bf.partitions.NoisySort()}
+    release = bf.Dawa(policy, RANGES, **options).release(combs, rng=1)
+    even = bf.Dawa(policy, RANGES, fit="non_negative", **options).release(combs, rng=1)
+    np.testing.assert_array_equal(release.estimate, even.estimate)
+    assert release.details["buckets"] < LINE.size / 2
+
+
 TOTALS = bf.workloads.Prefixes(LINE)
 ONE_OF_THREE = np.where(np.arange(LINE.size) % 3 == 0, 2, 0)
 

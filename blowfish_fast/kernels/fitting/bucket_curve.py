@@ -108,7 +108,7 @@ def _part_that_came_true(totals: FloatArray, edges: IntArray, width: float) -> f
             came += weight * told * there
     if foretold <= 0.0:
         return 1.0
-    return min(max(came / foretold, 0.0), 1.0)
+    return float(min(max(came / foretold, 0.0), 1.0))
 
 
 @kernel

@@ -115,6 +115,18 @@ def test_a_line_without_halves_follows_its_neighbours():
     assert _part_that_came_true(TOTALS, apart, 1.0) == 1
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_part_is_that_of_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    lengths = rng.choice([2, 4, 8, 8], 7)
+    edges = np.concatenate([[0], np.cumsum(np.sort(lengths)[::-1])])
+    rising = np.arange(7) if seed % 2 else np.arange(7)[::-1]
+    totals = np.diff(edges) * (rising + rng.uniform(0, 3, 7))
+    expected = reference.part_that_came_true(totals, edges, 0.3)
+    assert _part_that_came_true(totals, edges, 0.3) == pytest.approx(expected)
+    assert expected > 0.2
+
+
 def test_the_prior_is_weighed_by_the_noise():
     widths = (10.0, 100.0, 1e6)
     parts = [_part_that_came_true(TOTALS, EDGES, width) for width in widths]
