@@ -80,9 +80,14 @@ Fit = Literal["best", "non_negative", "isotonic", "shrink", "runs"]
 MOST_MAP_PIECES = 2**21
 """Runs of buckets of a wide map that the tree is tuned to; a box cuts any number."""
 
-# Beyond, rectangles by default would take minutes: a bucket for every one of 2^24 cells
-# took 36 CPU seconds.
-MOST_RECTANGLE_CELLS = 2**24
+# Beyond, rectangles would declare more than 10 GiB, and a bucket for every one of 2^26
+# cells took 187 CPU seconds.
+MOST_RECTANGLE_CELLS = 2**26
+"""Cells of a map that is divided into rectangles by default."""
+# The grid takes more than twice the memory of rectangles, and which of both it will be
+# is not known beforehand.
+MOST_GRID_CELLS = 2**24
+"""Cells of a map on which a test may choose the adaptive grid instead."""
 
 # How many buckets there are is drawn, so every cell counts as one. Measured where each
 # is: designs in rho took 417 bytes a cell; on lines where trees are tuned one by one,
@@ -206,7 +211,7 @@ class Dawa(Mechanism):
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     partition : "best", None or Partition
         How buckets are chosen; "best", fixed on the benchmark data, is
-        `DyadicRectangles` on two attributes of at most 2^24 cells, and `DyadicTree`
+        `DyadicRectangles` on two attributes of at most 2^26 cells, and `DyadicTree`
         otherwise, along a Hilbert curve where there are several, and with no bucket
         above a sixteenth of the line where ranges of one attribute are asked; on a
         `WideDomain` of one attribute, or of two, it is `Descent`, which alone serves
@@ -220,12 +225,13 @@ class Dawa(Mechanism):
         cells are asked under `AddRemove`, as much again, and 5 % of epsilon where a
         smooth line leaves doubt, buys a private test whether records stand in spikes;
         then cells are kept, too (``details["chosen"]`` is "cells"). Where
-        rectangles of a map are asked, it first spends 1 to 7 % of epsilon, 12 % where
-        there are few records, on a private test whether the data are scattered, and
-        releases an `AdaptiveGrid` if they are (``details["chosen"]``), which joins
-        boxes that seem alike (``details["joined"]`` regions). Where epsilon is
-        too small for the sampler, which public values tell, a map is released by the
-        grid without a test, and other domains cell by cell. None keeps every cell.
+        rectangles of a map of at most 2^24 cells are asked, it first spends 1 to 7 %
+        of epsilon, 12 % where there are few records, on a private test whether the
+        data are scattered, and releases an `AdaptiveGrid` if they are
+        (``details["chosen"]``), which joins boxes that seem alike
+        (``details["joined"]`` regions). Where epsilon is too small for the sampler,
+        which public values tell, such a map is released by the grid without a test,
+        and other domains cell by cell. None keeps every cell.
     strategy : {"greedy", "uniform", "geometric", "cells"}
         Weights of the tree: scaled to the workload (with the fan-out of least
         predicted error), equal by level, growing towards the leaves, or no tree.
@@ -334,6 +340,7 @@ class Dawa(Mechanism):
                 )
             # The rectangles are one of two ways to divide a map; a test chooses.
             on_map = isinstance(partition, DyadicRectangles) and asks_boxes(workload)
+            on_map = on_map and self.domain.size <= MOST_GRID_CELLS
             self.tests_scatter = on_map and (policy.has_bottom or policy.has_moves)
             looked_at = self.domain.size >= FEWEST_CELLS and self.budget.power == 1
             on_line = asks_stretches(workload) or asks_cells(workload)

@@ -14,6 +14,7 @@ from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     LeastCost,
 )
+from blowfish_fast.mechanisms import dawa
 
 LINE = bf.Domain(64)
 RANGES = bf.workloads.Ranges.random(LINE, 200, rng=1)
@@ -80,14 +81,34 @@ def test_grids_are_cut_into_rectangles_and_lines_into_intervals():
     boxes = bf.workloads.Rectangles.random(cube, 10, rng=1)
     deep = bf.Dawa(bf.policies.AddRemove(cube), boxes, epsilon=5)
     assert isinstance(deep.partition, DyadicTree)
-    for shape, partition in (
-        ((4096, 4096), DyadicRectangles),
-        ((4096, 4097), DyadicTree),
+    for shape, partition, tested in (
+        ((4096, 4096), DyadicRectangles, True),
+        ((4096, 4097), DyadicRectangles, False),
+        ((8192, 8192), DyadicRectangles, False),
+        ((8192, 8193), DyadicTree, False),
     ):
         large = bf.Domain(shape)
         boxes = bf.workloads.Rectangles.random(large, 10, rng=1)
         wide = bf.Dawa(bf.policies.AddRemove(large), boxes, epsilon=5)
         assert isinstance(wide.partition, partition)
+        assert wide.tests_scatter is tested
+
+
+def test_a_map_too_large_for_the_test_is_cut_into_rectangles(monkeypatch):
+    monkeypatch.setattr(dawa, "MOST_GRID_CELLS", 63)
+    grid = bf.Domain((8, 8))
+    counts = np.kron([[0, 90], [40, 9]], np.ones((4, 4), int))
+    asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
+    policy = bf.policies.AddRemove(grid)
+    default = bf.Dawa(policy, asked, epsilon=5)
+    by_name = DyadicRectangles(query_cells=asked.mean_cells())
+    named = bf.Dawa(policy, asked, epsilon=5, partition=by_name)
+    first, second = (one.release(counts, rng=1) for one in (default, named))
+    assert "chosen" not in first.details
+    assert np.array_equal(first.estimate, second.estimate)
+    # Public values can tell that the sampler could not draw.
+    monkeypatch.setattr(bf.Dawa, "_can_divide", lambda *_: False)
+    assert default.release(counts, rng=1).details["buckets"] == grid.size
 
 
 @pytest.mark.parametrize("policy", POLICIES)
