@@ -329,7 +329,8 @@ class Mechanism(NamingRightWords, HasBudget, ABC):
         """Return the same mechanism with another budget, in either currency."""
         other = copy.copy(self)
         other.budget = budget
-        for memo in ("_dry_run", "_forecast", "_price", "_priced", "_rehearsed"):
+        told = ("_dry_run", "_forecast", "_rehearsed")
+        for memo in (*told, "_price", "_priced", "_smoothing"):
             other.__dict__.pop(memo, None)
         return other
 

@@ -486,7 +486,7 @@ class Dawa(Mechanism):
         other.share = share
         other.partition = self.partition if share is not None else None
         # The price of a bucket follows the share.
-        for memo in ("_price", "_priced"):
+        for memo in ("_price", "_priced", "_smoothing"):
             other.__dict__.pop(memo, None)
         return other
 
@@ -580,19 +580,23 @@ class Dawa(Mechanism):
     def _smooths(self) -> bool:
         """Whether cells follow the buckets beside theirs, where ranges are asked."""
         by_default = self.fit == "non_negative" and not self.keeps_even
-        cut = self.partition is not None and asks_stretches(self.workload)
-        return by_default and cut
+        return by_default and self.partition is not None and self._asks_stretches
 
-    @property
+    @cached_property
     def _smoothing(self) -> tuple[float, float]:
         """Noise of a count, and how uneven buckets may become; both are public."""
         noise = mean_noise(self.policy, self.budget)
         return noise, MOST_UNEVEN * noise / float(self.share or 1)
 
     @cached_property
+    def _asks_stretches(self) -> bool:
+        """Whether ranges or prefixes of a line are asked, not cells alone."""
+        return asks_stretches(self.workload)
+
+    @cached_property
     def _asks_line(self) -> bool:
         """Whether stretches or cells of a line are asked, and nothing else."""
-        return asks_stretches(self.workload) or asks_cells(self.workload)
+        return self._asks_stretches or asks_cells(self.workload)
 
     def _strategy(self, bucketed: Handle) -> LinearStrategy:
         if self.strategy == "cells":

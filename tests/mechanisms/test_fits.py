@@ -101,6 +101,17 @@ def test_cells_that_follow_their_neighbours_are_read_off_published_numbers(
     assert mean_off[0] < 0.98 * mean_off[1]
 
 
+def test_how_uneven_buckets_may_become_follows_budget_and_share():
+    policy = bf.policies.AddRemove(LINE)
+    dawa = bf.Dawa(policy, RANGES, epsilon=1)
+    _, most = dawa._smoothing
+    tenth = dawa.at_epsilon("0.1")
+    assert tenth._smoothing == bf.Dawa(policy, RANGES, epsilon="0.1")._smoothing
+    assert tenth._smoothing[1] > 9 * most
+    rough = dawa._with_share(dawa.share / 4)
+    assert rough._smoothing[1] == pytest.approx(4 * most)
+
+
 def test_cells_follow_their_neighbours_where_ranges_are_asked_of_buckets():
     policy = bf.policies.AddRemove(LINE)
     mechanisms = {
