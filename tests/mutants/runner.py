@@ -396,6 +396,8 @@ def _changed_code(path: Path, number: int) -> CodeType:
 def _functions(path: Path) -> dict[tuple[str, int], list[FunctionType]]:
     """Return the functions that came from a file, by name and first line."""
     found: dict[tuple[str, int], list[FunctionType]] = {}
+    # What was frozen once tests were collected is not listed otherwise.
+    gc.unfreeze()
     for one in gc.get_objects():
         # Not isinstance: it would ask weak references to what is gone for their class.
         if type(one) is FunctionType and one.__code__.co_filename == str(path):

@@ -21,9 +21,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input, whole_numbers
+from blowfish_fast.kernels._arguments import as_input, refuse_infinite, whole_numbers
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 
 @kernel

@@ -21,9 +21,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input
+from blowfish_fast.kernels._arguments import as_input, refuse_infinite
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 LARGEST_EXPONENT = 30.0
 SMALLEST_PART = 1e-200

@@ -20,8 +20,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import refuse_infinite
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 # Sizes of differences are counted in eight bins per doubling, from the exponent and
 # the first three binary digits of the number itself.

@@ -21,9 +21,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import whole_numbers
+from blowfish_fast.kernels._arguments import refuse_infinite, whole_numbers
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 STEPS = 60
 # The share of a component never reaches 0: each owns a tenth of a bucket beforehand.

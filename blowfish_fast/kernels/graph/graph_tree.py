@@ -19,9 +19,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import whole_numbers
+from blowfish_fast.kernels._arguments import refuse_wide_sums, whole_numbers
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_wide_sums
 
 from .graph_distance import (
     NO_PARENT,

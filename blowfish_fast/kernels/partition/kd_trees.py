@@ -36,9 +36,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import rises, whole_numbers
+from blowfish_fast.kernels._arguments import refuse_infinite, rises, whole_numbers
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite
 from blowfish_fast.kernels.space.summed_area import summed_area_table
 
 MODES = ("or", "and", "uniformity")

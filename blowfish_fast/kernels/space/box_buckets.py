@@ -21,9 +21,15 @@ import numpy.typing as npt
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input, check_corners, refuse_nan, rises
+from blowfish_fast.kernels._arguments import (
+    SUMS_BELOW,
+    as_input,
+    check_corners,
+    largest_size,
+    refuse_nan,
+    rises,
+)
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import SUMS_BELOW, largest_size
 
 
 @kernel

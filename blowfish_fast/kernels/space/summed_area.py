@@ -29,10 +29,10 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import (
     as_input,
     check_corners,
+    refuse_wide_sums,
     whole_numbers,
 )
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_wide_sums
 
 
 @kernel

@@ -24,14 +24,15 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input, whole_numbers
-from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import (
+from blowfish_fast.kernels._arguments import (
     SUMS_BELOW,
+    as_input,
     largest_size,
     refuse_odd_variances,
     refuse_wide_sums,
+    whole_numbers,
 )
+from blowfish_fast.kernels._jit import kernel
 
 ROUGH_BITS = 32
 """Bits that are left out where only the size of a sum is asked: the rest of 2^31 rates

@@ -46,8 +46,8 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.kernels._arguments import refuse_infinite, refuse_odd_variances
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite, refuse_odd_variances
 
 from .shape import Slab, Tree, cut_tree, level_runs
 

@@ -26,9 +26,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import whole_numbers
+from blowfish_fast.kernels._arguments import refuse_odd_variances, whole_numbers
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_odd_variances
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .fit import subtree_variances

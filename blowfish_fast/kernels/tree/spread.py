@@ -33,9 +33,12 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input
+from blowfish_fast.kernels._arguments import (
+    as_input,
+    refuse_infinite,
+    refuse_odd_variances,
+)
 from blowfish_fast.kernels._jit import helper, kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite, refuse_odd_variances
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .noise_rows import (

@@ -30,8 +30,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import WorkloadError
+from blowfish_fast.kernels._arguments import refuse_infinite
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite
 from blowfish_fast.kernels.tree.shape import shift_of, tree_levels, weights_from_shares
 
 # Without pruning, no node takes all and starves its leaves; a total known through a

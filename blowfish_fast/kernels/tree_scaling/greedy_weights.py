@@ -20,9 +20,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.kernels._arguments import as_input, whole_numbers
+from blowfish_fast.kernels._arguments import as_input, refuse_infinite, whole_numbers
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .budget_shares import (

@@ -20,9 +20,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.kernels._arguments import whole_numbers
+from blowfish_fast.kernels._arguments import refuse_infinite, whole_numbers
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels._magnitudes import refuse_infinite
 
 from .budget_shares import (
     Demand,

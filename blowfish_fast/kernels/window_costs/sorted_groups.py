@@ -30,9 +30,13 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import as_input, rises, whole_numbers
+from blowfish_fast.kernels._arguments import (
+    as_input,
+    refuse_wide_sums,
+    rises,
+    whole_numbers,
+)
 from blowfish_fast.kernels._jit import helper, kernel
-from blowfish_fast.kernels._magnitudes import refuse_wide_sums
 
 
 @helper
