@@ -256,8 +256,9 @@ class Dawa(Mechanism):
         may be, given all of them ("medians"). "best": "runs" for `Identity` of a line
         under `AddRemove`, "isotonic" for `Prefixes` under `AddRemove`, `Full` and
         `Line`, "non_negative" for other ranges and cells of one attribute; where
-        buckets of ranges are fitted so by default, cells of four or more in a bucket
-        follow the buckets beside it, as far as all of them suggest ("smooth").
+        buckets of ranges are fitted so by default for an epsilon alone, cells of four
+        or more in a bucket follow the buckets beside it, as far as all of them suggest
+        ("smooth").
 
     Notes
     -----
@@ -580,7 +581,11 @@ class Dawa(Mechanism):
     def _smooths(self) -> bool:
         """Whether cells follow the buckets beside theirs, where ranges are asked."""
         by_default = self.fit == "non_negative" and not self.keeps_even
-        return by_default and self.partition is not None and self._asks_stretches
+        # In rho nothing looks at the line first, and on level steps more was lost than
+        # other lines gained.
+        in_epsilon = self.budget.power == 1
+        cut = self.partition is not None and self._asks_stretches
+        return by_default and in_epsilon and cut
 
     @cached_property
     def _smoothing(self) -> tuple[float, float]:
