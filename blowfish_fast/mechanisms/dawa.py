@@ -701,12 +701,14 @@ class Dawa(Mechanism):
         return RANGES_BYTES if listed else STRETCHES_BYTES
 
     def _cuts_boxes(self) -> bool:
-        """Whether a map is cut into rectangles, whatever the data, to answer such."""
+        """Whether a map is cut into rectangles to answer such, whatever the data."""
         return (
             isinstance(self.partition, DyadicRectangles)
             and not self.tests_scatter
             and self.strategy == "greedy"
             and type(self.policy) is AddRemove
+            # A fit by halves of the map took 175 bytes a cell.
+            and self.fit is None
             and asks_boxes(self.workload)
         )
 
