@@ -518,7 +518,7 @@ class Dawa(Mechanism):
         details: dict[str, Any] = {
             "edges": buckets.edges,
             "buckets": buckets.count,
-            "fit": "smooth" if self._smooths else self.fit,
+            "fit": "smooth" if self._follows(buckets) else self.fit,
         }
         if on_grid and buckets.order is not None:
             details["boxes"] = None
@@ -586,6 +586,12 @@ class Dawa(Mechanism):
         in_epsilon = self.budget.power == 1
         cut = self.partition is not None and self._asks_stretches
         return by_default and in_epsilon and cut
+
+    def _follows(self, buckets: Buckets) -> bool:
+        """Return whether cells follow the buckets beside theirs, of those drawn."""
+        # Buckets of cells that lie apart have no neighbours.
+        in_line = buckets.order is None and not buckets.are_single_cells
+        return self._smooths and in_line
 
     @cached_property
     def _smoothing(self) -> tuple[float, float]:
@@ -666,8 +672,7 @@ class Dawa(Mechanism):
         """Let cells follow the buckets beside theirs: Lemma DA14."""
         cells = self._non_negative(measured, linear)
         buckets = measured.buckets
-        # Buckets of cells that lie apart have no neighbours.
-        if buckets.are_single_cells or buckets.order is not None:
+        if not self._follows(buckets):
             return cells
         # A sum of what is not negative is not negative either, in doubles, too.
         totals = np.add.reduceat(cells, buckets.edges[:-1])

@@ -143,6 +143,19 @@ def test_buckets_of_cells_that_lie_apart_stay_even():
     even = bf.Dawa(policy, RANGES, fit="non_negative", **options).release(combs, rng=1)
     np.testing.assert_array_equal(release.estimate, even.estimate)
     assert release.details["buckets"] < LINE.size / 2
+    assert release.details["fit"] == "non_negative"
+
+
+def test_a_sentence_says_how_the_records_of_buckets_are_spread():
+    policy = bf.policies.AddRemove(LINE)
+    words = {"best": "spreads the records of", "non_negative": "takes records as even"}
+    for fit, said in words.items():
+        release = bf.Dawa(policy, RANGES, epsilon=1, fit=fit).release(HILL, rng=1)
+        assert said in release.interval_sentence("noise")
+    # A bucket for every cell is none that is spread.
+    single = bf.Dawa(policy, RANGES, epsilon=1).release(np.arange(256) * 997, rng=1)
+    assert single.details["buckets"] == LINE.size
+    assert single.details["fit"] == "non_negative"
 
 
 TOTALS = bf.workloads.Prefixes(LINE)
