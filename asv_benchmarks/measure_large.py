@@ -10,8 +10,8 @@ buckets are few, and counts without two neighbours alike at epsilon 4, where eve
 becomes a bucket; that is what is declared. A *map* has 2000 rectangles and 30 records a
 cell at epsilon 40, where every cell becomes a bucket too; *grid* is the adaptive grid,
 which `Dawa` may choose there, with a box for every cell on both of its levels.
-*Rectangles* are asked for by name (``partition=DyadicRectangles()``), as has to be done
-beyond 2^24 cells, on the counts of *map*; *towns* are the same on a usual map, twelve
+*Rectangles* are asked for by name (``partition=DyadicRectangles()``), so that no test
+may choose the grid, on the counts of *map*; *towns* are the same on a usual map, twelve
 towns of many records in an empty country, at epsilon 0.1. Linux only: the peak is that
 of ``/proc``.
 """

@@ -256,8 +256,9 @@ class Dawa(Mechanism):
         may be, given all of them ("medians"). "best": "runs" for `Identity` of a line
         under `AddRemove`, "isotonic" for `Prefixes` under `AddRemove`, `Full` and
         `Line`, "non_negative" for other ranges and cells of one attribute; where
-        buckets of ranges are fitted so by default, cells of four or more in a bucket
-        follow the buckets beside it, as far as all of them suggest ("smooth").
+        buckets of ranges are fitted so by default for an epsilon alone, cells of four
+        or more in a bucket follow the buckets beside it, as far as all of them suggest
+        ("smooth").
 
     Notes
     -----
@@ -517,7 +518,7 @@ class Dawa(Mechanism):
         details: dict[str, Any] = {
             "edges": buckets.edges,
             "buckets": buckets.count,
-            "fit": "smooth" if self._smooths else self.fit,
+            "fit": "smooth" if self._follows(buckets) else self.fit,
         }
         if on_grid and buckets.order is not None:
             details["boxes"] = None
@@ -580,7 +581,17 @@ class Dawa(Mechanism):
     def _smooths(self) -> bool:
         """Whether cells follow the buckets beside theirs, where ranges are asked."""
         by_default = self.fit == "non_negative" and not self.keeps_even
-        return by_default and self.partition is not None and self._asks_stretches
+        # In rho nothing looks at the line first, and on level steps more was lost than
+        # other lines gained.
+        in_epsilon = self.budget.power == 1
+        cut = self.partition is not None and self._asks_stretches
+        return by_default and in_epsilon and cut
+
+    def _follows(self, buckets: Buckets) -> bool:
+        """Return whether cells follow the buckets beside theirs, of those drawn."""
+        # Buckets of cells that lie apart have no neighbours.
+        in_line = buckets.order is None and not buckets.are_single_cells
+        return self._smooths and in_line
 
     @cached_property
     def _smoothing(self) -> tuple[float, float]:
@@ -661,8 +672,7 @@ class Dawa(Mechanism):
         """Let cells follow the buckets beside theirs: Lemma DA14."""
         cells = self._non_negative(measured, linear)
         buckets = measured.buckets
-        # Buckets of cells that lie apart have no neighbours.
-        if buckets.are_single_cells or buckets.order is not None:
+        if not self._follows(buckets):
             return cells
         # A sum of what is not negative is not negative either, in doubles, too.
         totals = np.add.reduceat(cells, buckets.edges[:-1])
@@ -696,12 +706,14 @@ class Dawa(Mechanism):
         return RANGES_BYTES if listed else STRETCHES_BYTES
 
     def _cuts_boxes(self) -> bool:
-        """Whether a map is cut into rectangles, whatever the data, to answer such."""
+        """Whether a map is cut into rectangles to answer such, whatever the data."""
         return (
             isinstance(self.partition, DyadicRectangles)
             and not self.tests_scatter
             and self.strategy == "greedy"
             and type(self.policy) is AddRemove
+            # A fit by halves of the map took 175 bytes a cell.
+            and self.fit is None
             and asks_boxes(self.workload)
         )
 

@@ -341,7 +341,9 @@ def counts_records(workload: Workload) -> bool:
     return isinstance(form, Fractions) or bool((form.values >= 0.0).all())
 
 
-def noise_only_reason(mechanism: str, measurement: Measurement, fresh: bool) -> str:
+def noise_only_reason(
+    mechanism: str, measurement: Measurement, fresh: bool, *, follows: bool = False
+) -> str:
     """Say what the intervals of a release leave out.
 
     Parameters
@@ -352,6 +354,8 @@ def noise_only_reason(mechanism: str, measurement: Measurement, fresh: bool) -> 
         What it measured.
     fresh : bool
         Whether the noise had no part in what was measured.
+    follows : bool, default False
+        Whether cells of a bucket follow the buckets beside it.
 
     Returns
     -------
@@ -362,6 +366,9 @@ def noise_only_reason(mechanism: str, measurement: Measurement, fresh: bool) -> 
         return f"{mechanism} measured what its own noise had chosen"
     count = measurement.buckets.count
     if count < measurement.buckets.cells:
+        if follows:
+            spread = "as the buckets beside them suggest"
+            return f"{mechanism} spreads the records of {count:,} buckets {spread}"
         return f"{mechanism} takes records as even inside {count:,} buckets"
     if not measurement.strategy.unbiased:
         return f"{mechanism} takes a part of what it does not measure as 0"

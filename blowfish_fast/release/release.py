@@ -432,7 +432,10 @@ class HistogramRelease(Tabular, Release):
             )
         if kind == "truth":
             return truth_sentence(confidence, counted_records(self))
-        reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
+        follows = self.details.get("fit") == "smooth"
+        reason = noise_only_reason(
+            self.mechanism, self._linear(), self.fresh, follows=follows
+        )
         return f"Noise only: {reason}, and what that is off by is not covered."
 
     def _demand(self, of: Scope | None, workload: Workload) -> bool:

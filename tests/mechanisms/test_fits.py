@@ -70,14 +70,11 @@ HILL = (60 * np.exp(-(((np.arange(256) - 90) / 30) ** 2))).astype(int)
 
 
 @pytest.mark.parametrize("policy_of", [bf.policies.AddRemove, bf.policies.Full])
-@pytest.mark.parametrize("paid", [{"epsilon": "0.1"}, {"rho": "0.01"}])
-def test_cells_that_follow_their_neighbours_are_read_off_published_numbers(
-    policy_of, paid
-):
+def test_cells_that_follow_their_neighbours_are_read_off_published_numbers(policy_of):
     """The same buckets, noise and totals of buckets; ranges of a hill gain."""
     policy = policy_of(LINE)
-    smooth = bf.Dawa(policy, RANGES, **paid)
-    even = bf.Dawa(policy, RANGES, fit="non_negative", **paid)
+    smooth = bf.Dawa(policy, RANGES, epsilon="0.1")
+    even = bf.Dawa(policy, RANGES, epsilon="0.1", fit="non_negative")
     truth, off = RANGES.answer(HILL), []
     for seed in range(8):
         release, plain = (each.release(HILL, rng=seed) for each in (smooth, even))
@@ -127,6 +124,16 @@ def test_cells_follow_their_neighbours_where_ranges_are_asked_of_buckets():
         assert fit == ("smooth" if name == "smooth" else "non_negative")
 
 
+@pytest.mark.parametrize("paid", [{"rho": "0.125"}, {"epsilon": 1, "delta": "1e-6"}])
+def test_buckets_stay_even_in_rho(paid):
+    """Level steps were off by up to 1.67 times as much where cells followed there."""
+    policy, steps = bf.policies.AddRemove(LINE), np.repeat([0, 150, 20, 90], 64)
+    release = bf.Dawa(policy, RANGES, **paid).release(steps, rng=1)
+    even = bf.Dawa(policy, RANGES, fit="non_negative", **paid).release(steps, rng=1)
+    np.testing.assert_array_equal(release.estimate, even.estimate)
+    assert release.details["fit"] == "non_negative"
+
+
 def test_buckets_of_cells_that_lie_apart_stay_even():
     """The planted error: such buckets have no neighbours, and edges are no places."""
     policy = bf.policies.AddRemove(LINE)
@@ -136,6 +143,19 @@ def test_buckets_of_cells_that_lie_apart_stay_even():
     even = bf.Dawa(policy, RANGES, fit="non_negative", **options).release(combs, rng=1)
     np.testing.assert_array_equal(release.estimate, even.estimate)
     assert release.details["buckets"] < LINE.size / 2
+    assert release.details["fit"] == "non_negative"
+
+
+def test_a_sentence_says_how_the_records_of_buckets_are_spread():
+    policy = bf.policies.AddRemove(LINE)
+    words = {"best": "spreads the records of", "non_negative": "takes records as even"}
+    for fit, said in words.items():
+        release = bf.Dawa(policy, RANGES, epsilon=1, fit=fit).release(HILL, rng=1)
+        assert said in release.interval_sentence("noise")
+    # A bucket for every cell is none that is spread.
+    single = bf.Dawa(policy, RANGES, epsilon=1).release(np.arange(256) * 997, rng=1)
+    assert single.details["buckets"] == LINE.size
+    assert single.details["fit"] == "non_negative"
 
 
 TOTALS = bf.workloads.Prefixes(LINE)
