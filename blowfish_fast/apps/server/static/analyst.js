@@ -158,7 +158,7 @@ function heldWords(answer) {
   if (answer.intervals === null) return "No intervals are known.";
   if (answer.intervals_hold === "population") return "";
   return answer.intervals_hold === "truth" ? `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`
-    : "Intervals are noise only: what taking buckets as even is off by is not covered.";
+    : "Intervals are noise only: what spreading buckets over their cells is off by is not covered.";
 }
 
 // The answer that is shown as numbers of the population, or as it was given; never the former unasked.
