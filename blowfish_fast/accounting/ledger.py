@@ -105,7 +105,9 @@ READING = "reading"
 """The word under which the numbers of a free answer are stored."""
 
 
-class Ledger(NamingRightWords, HasBudget, hints="release amend allot raise_budget"):
+class Ledger(
+    NamingRightWords, HasBudget, hints="release certify amend allot raise_budget"
+):
     """A budget that is charged before anything is measured.
 
     Everything ever released through one ledger is, together, epsilon-Blowfish for its
