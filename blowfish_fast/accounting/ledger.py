@@ -34,12 +34,7 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
-from blowfish_fast.measure.budgets import (
-    Budget,
-    HasBudget,
-    as_rho,
-    optional_budget,
-)
+from blowfish_fast.measure.budgets import Budget, HasBudget, as_rho, optional_budget
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.measure.unseen import run_unseen
 from blowfish_fast.mechanisms import Mechanism

@@ -223,9 +223,7 @@ class RatioOfSums(Ratio):
     than values of the mean mu can have at the largest weight, up to these 30.
     """
 
-    def __init__(self, source: Sampled, over: Any, under: Any, limits: Any) -> None:
-        super().__init__(source, over, under, limits)
-        self._people: tuple[float, FloatArray] | None = None
+    _people: tuple[float, FloatArray] | None = None
 
     def _demanded(self) -> list[Any]:
         """Return the rows of which all that are tried are sums: none has squares."""
