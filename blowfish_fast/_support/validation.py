@@ -14,6 +14,7 @@ from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -641,8 +642,10 @@ class NamingRightWords:
     def __init_subclass__(cls, *, hints: str = "", **options: Any) -> None:
         super().__init_subclass__(**options)
         for name in ("__init__", *hints.split()):
-            if name in cls.__dict__:
-                setattr(cls, name, naming_right_words(cls.__dict__[name]))
+            # Whatever else stands for a method (a `partialmethod`) is bound by its own
+            # rules, and stays as it is.
+            if isinstance(own := cls.__dict__.get(name), FunctionType):
+                setattr(cls, name, naming_right_words(own))
 
 
 def _never_began(problem: TypeError, caller: Callable[..., Any]) -> bool:
@@ -668,9 +671,16 @@ def _meant(
         return ""  # Python 3.13 and later say it themselves.
     import inspect
 
-    declared = [*inspect.signature(function).parameters]
-    # Nobody writes these two.
-    declared = [word for word in declared if word not in ("self", "cls")]
+    parameters = inspect.signature(function).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return ""  # Every keyword is taken, so another argument did not fit.
+    # Nobody writes these two, nor what is given by its place alone.
+    declared = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and parameter.name not in ("self", "cls")
+    ]
     wrong = [word for word in named if word not in declared]
     if not wrong:
         return ""
@@ -682,6 +692,8 @@ def _meant(
     hint = nearest(wrong[0], declared)
     if hint:
         return hint
+    if not declared:
+        return ""
     if "name" not in declared or "name" in named:
         return f" (it takes {', '.join(declared)})"
     # Others name a column by a keyword: from_levels(sex=["f", "m"]).

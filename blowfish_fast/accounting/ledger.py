@@ -34,12 +34,7 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
-from blowfish_fast.measure.budgets import (
-    Budget,
-    HasBudget,
-    as_rho,
-    optional_budget,
-)
+from blowfish_fast.measure.budgets import Budget, HasBudget, as_rho, optional_budget
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.measure.unseen import run_unseen
 from blowfish_fast.mechanisms import Mechanism
@@ -105,7 +100,9 @@ READING = "reading"
 """The word under which the numbers of a free answer are stored."""
 
 
-class Ledger(NamingRightWords, HasBudget, hints="release amend allot raise_budget"):
+class Ledger(
+    NamingRightWords, HasBudget, hints="release certify amend allot raise_budget"
+):
     """A budget that is charged before anything is measured.
 
     Everything ever released through one ledger is, together, epsilon-Blowfish for its

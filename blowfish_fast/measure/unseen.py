@@ -10,7 +10,9 @@ nothing but its result may leave it (Lemma HA4 of ``docs/proofs/handle.md``):
 from __future__ import annotations
 
 import os
+import signal
 import threading
+import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -67,8 +69,9 @@ def run_unseen(draw: Callable[[], Result], *, secure: bool = True) -> Result:
     -----
     An interruption (Ctrl-C, or whatever else is no `Exception`) passes, since its
     moment is the caller's choice, but without the frames that would tell which branch
-    the draw had taken, and without words: ``sys.exit("...")`` inside a draw ends the
-    program with code 1. Nothing of the draw is left then: it was dropped unseen.
+    the draw had taken, and without words. Nothing of the draw is left then: it was
+    dropped unseen. ``sys.exit(...)`` ends the program if a handler of a signal calls
+    it; a draw that calls it has failed.
 
     Examples
     --------
@@ -88,15 +91,49 @@ def run_unseen(draw: Callable[[], Result], *, secure: bool = True) -> Result:
     except BaseException as interruption:
         if not secure:
             raise
-        stopped = interruption
-        # What ends the program from inside the draw may say what was drawn.
-        stopped.args = ()
-        if isinstance(stopped, SystemExit) and not isinstance(stopped.code, int):
-            stopped.code = 1
+        stopped = _without_words(interruption)
     # Outside of the handlers, where no exception of the draw is at hand any more: it
     # would be printed as the context of this one, with its words and its frames.
     stopped.__context__ = stopped.__cause__ = None
     raise stopped.with_traceback(None)
+
+
+def _without_words(interruption: BaseException) -> BaseException:
+    """Return an interruption that says nothing of the draw that it broke off."""
+    chosen = ended_by_signal(interruption)
+    # A draw that ends the program would choose that moment, and a code, by what it saw;
+    # a group keeps its words and its parts, which nobody can take from it.
+    if isinstance(interruption, SystemExit | BaseExceptionGroup) and not chosen:
+        return FailedDrawError()
+    interruption.args = ()
+    # Notes, and whatever else was written on it, are kept here.
+    interruption.__dict__.clear()
+    if isinstance(interruption, SystemExit) and not isinstance(interruption.code, int):
+        interruption.code = 1
+    return interruption
+
+
+def ended_by_signal(problem: BaseException) -> bool:
+    """Return whether a handler of a signal, such as SIGTERM, ends the program.
+
+    Parameters
+    ----------
+    problem : BaseException
+        What was raised, with the frames that it has passed.
+
+    Returns
+    -------
+    bool
+        Whether it is a `SystemExit` that has passed the code of such a handler.
+    """
+    if not isinstance(problem, SystemExit):
+        return False
+    handlers = map(signal.getsignal, signal.valid_signals())
+    # A bound method leads to its function.
+    functions = [getattr(handler, "__func__", handler) for handler in handlers]
+    codes = {getattr(function, "__code__", None) for function in functions} - {None}
+    frames = traceback.walk_tb(problem.__traceback__)
+    return any(frame.f_code in codes for frame, _ in frames)
 
 
 def _without_warnings(draw: Callable[[], Result]) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
@@ -50,7 +50,7 @@ from blowfish_fast.measure.handle import (
 from blowfish_fast.measure.linear_strategy import LinearStrategy, PreparedStrategy
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.measure.strategies.cells_above import ListedCells
-from blowfish_fast.measure.unseen import run_unseen
+from blowfish_fast.measure.unseen import ended_by_signal, run_unseen
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.guarantee import Guarantee, new_identity
@@ -112,8 +112,8 @@ def blamed_on(places: Callable[[], Sequence[str]]) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as problem:
         # Code that ends the whole program, sys.exit("..."), failed too: a server and
-        # the next question go on.
-        outside = places()
+        # the next question go on. Whoever stops the program itself is obeyed.
+        outside = [] if ended_by_signal(problem) else places()
         if not outside:
             raise
         raise PlugInError(
@@ -454,8 +454,9 @@ class Mechanism(NamingRightWords, HasBudget, ABC):
 
         source = Randomness(rng)
         report("drawing")
-        with blamed_on(self._outside_parts):
-            # Only a seeded draw lets out what went wrong in it.
+        # Only a seeded draw lets out what went wrong in it.
+        blamed = nullcontext() if source.secure else blamed_on(self._outside_parts)
+        with blamed:
             release = run_unseen(
                 lambda: self._drawn(counts, source), secure=source.secure
             )

@@ -13,6 +13,7 @@ from blowfish_fast import mechanisms
 from blowfish_fast._support.plug_ins import is_trusted, place_of
 from blowfish_fast._support.validation import quoted
 from blowfish_fast.errors import InputError, PlugInError, nearest
+from blowfish_fast.measure.unseen import ended_by_signal
 
 from .base import FAILED_OUTSIDE, Mechanism, blamed_on
 from .chosen_tables import ChosenTables
@@ -107,6 +108,8 @@ def _imported(named: str) -> Any:
             way_out="Install its package, or run the command in the folder of the file",
         ) from problem
     except (Exception, SystemExit) as problem:
+        if ended_by_signal(problem):
+            raise
         # What fails while somebody else's module is run may be anything.
         raise PlugInError(
             f"the module of {place.value!r}, {FAILED_OUTSIDE} while it was imported",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
 import inspect
 import pickle
@@ -341,7 +342,32 @@ def test_the_keyword_of_a_release_from_a_ledger_is_named_and_nothing_charged():
         ledger.release(bf.Laplace(policy, epsilon=1), [1, 2, 3, 4], random_state=1)
     with pytest.raises(TypeError, match="did you mean 'why'"):
         ledger.raise_budget(2, reason="the study was prolonged")
+    with pytest.raises(TypeError, match="did you mean 'epsilon'"):
+        ledger.certify(None, [1, 2, 3, 4], None, eps=1)
     assert ledger.spent == 0
+
+
+def test_no_keyword_is_called_wrong_where_all_are_taken():
+    class Takes(bf.Laplace):
+        def __init__(self, policy, size, **budget):
+            super().__init__(policy, **budget)
+
+    policy = bf.policies.AddRemove(LINE)
+    with pytest.raises(TypeError, match=r"positional argument: 'size'$"):
+        Takes(policy, epsilon=1)
+    # Parts have no keyword.
+    with pytest.raises(TypeError, match=r"argument 'queries'$"):
+        type(bf.workloads.Prefixes(LINE) | bf.workloads.Prefixes(LINE))(queries=1)
+
+
+def test_a_constructor_that_is_no_function_is_left_alone():
+    class Half(bf.Laplace):
+        def named(self, policy, *, epsilon):
+            bf.Laplace.__init__(self, policy, epsilon=epsilon)
+
+        __init__ = functools.partialmethod(named, epsilon=0.5)
+
+    assert Half(bf.policies.AddRemove(LINE)).budget.epsilon == 0.5
 
 
 def test_guarded_classes_are_still_copied_and_pickled():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import traceback
 import warnings
@@ -38,7 +39,7 @@ def test_an_experiment_shows_its_errors_as_they_are():
         run_unseen(failing, secure=False)
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit])
 def test_an_interruption_passes_without_the_frames_of_the_draw(kind):
     def interrupted():
         try:
@@ -134,19 +135,33 @@ def test_an_interrupted_experiment_is_seen_as_it_is():
         run_unseen(interrupted, secure=False)
 
 
-@pytest.mark.parametrize(
-    ("stop", "code"),
-    [(SystemExit("3001 people"), 1), (SystemExit(7), 7), (SystemExit(), 1)],
-    ids=str,
-)
-def test_a_draw_that_ends_the_program_says_nothing(stop, code):
+@pytest.mark.parametrize("stated", ["3001 people", 3001, True, 0, None])
+def test_a_draw_that_ends_the_program_has_failed(stated):
     def ended():
-        raise stop
+        raise SystemExit(stated)
 
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(FailedDrawError) as left:
         run_unseen(ended)
-    assert left.value.args == ()
+    assert "SystemExit" not in "".join(traceback.format_exception(left.value))
+
+
+@pytest.mark.parametrize(("stated", "code"), [(143, 143), ("stopped", 1)])
+def test_whoever_stops_the_program_by_a_signal_is_obeyed(stated, code):
+    def stop(_number, _frame):
+        raise SystemExit(stated)
+
+    def drawn():
+        signal.raise_signal(signal.SIGTERM)
+        return "drawn"
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(SystemExit) as left:
+            run_unseen(drawn)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert left.value.code == code
+    assert "in drawn" not in "".join(traceback.format_exception(left.value))
 
 
 def test_an_interruption_leaves_without_words():
@@ -156,3 +171,25 @@ def test_an_interruption_leaves_without_words():
     with pytest.raises(KeyboardInterrupt) as left:
         run_unseen(ended)
     assert left.value.args == ()
+
+
+def test_an_interruption_carries_nothing_that_was_written_on_it():
+    def ended():
+        stopped = KeyboardInterrupt()
+        stopped.add_note("3001 people")
+        stopped.people = 3001
+        raise stopped
+
+    with pytest.raises(KeyboardInterrupt) as left:
+        run_unseen(ended)
+    assert vars(left.value) == {}
+    assert "3001" not in "".join(traceback.format_exception(left.value))
+
+
+def test_a_group_of_interruptions_is_a_failed_draw():
+    def ended():
+        raise BaseExceptionGroup("3001 people", [KeyboardInterrupt("3001")])
+
+    with pytest.raises(FailedDrawError) as left:
+        run_unseen(ended)
+    assert "3001" not in "".join(traceback.format_exception(left.value))

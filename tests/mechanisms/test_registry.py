@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -532,3 +533,47 @@ def test_a_file_that_fails_while_it_is_imported_is_at_fault_itself(faulty, capsy
     assert "ValueError: no widths" in told
     assert run_command([*words[:-1], "no_such_module:Any"]) == 2
     assert "Install its package" in told_by(capsys)[1]
+
+
+class StoppedOnTheWay(EqualWidths):
+    name = "stopped"
+
+    def _run(self, private):
+        signal.raise_signal(signal.SIGTERM)
+        return super()._run(private)
+
+
+class EndsItsDraw(EqualWidths):
+    name = "ends_draw"
+
+    def _run(self, private):
+        if private._counts is not None:
+            sys.exit(int(private._counts.sum()))
+        return super()._run(private)
+
+
+def test_whoever_stops_the_program_stops_a_mechanism_from_outside():
+    def stop(_number, _frame):
+        raise SystemExit(143)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(SystemExit) as left:
+            StoppedOnTheWay(POLICY, CELLS, epsilon=1).check_feasible()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert left.value.code == 143
+
+
+def test_a_draw_that_ends_the_program_is_the_outcome_of_its_charge():
+    ends = EndsItsDraw(POLICY, CELLS, epsilon=1)
+    with pytest.raises(errors.FailedDrawError):
+        ends.release(COUNTS)
+    with pytest.raises(errors.PlugInError, match=f"SystemExit: {COUNTS.sum()}"):
+        ends.release(COUNTS, rng=1)
+    ledger = bf.Ledger(epsilon=2, policy=POLICY)
+    for _ in range(2):
+        # A retry draws nothing: no second look at what the counts made of it.
+        with pytest.raises(errors.FailedDrawError):
+            ledger.release(ends, COUNTS, "mine", vouched=True)
+    assert ledger.spent == 1

@@ -21,9 +21,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.measure.noise import Spread
-from blowfish_fast.measure.total_error import (
-    sampling_half_widths,
-)
+from blowfish_fast.measure.tails import noise_half_widths
+from blowfish_fast.measure.total_error import FEWEST_STEPS, sampling_half_widths
 from blowfish_fast.release.query_grid import (
     SparseRows,
     without_zeros,
@@ -218,7 +217,13 @@ class RatioOfSums(Ratio):
         mu = .4    value    0     .2     .4     .6     .8     1
                    y^2     .16   .04    0      .04    .16    .36
                    line    .16   .2     .24    .28    .32    .36
+
+    A sample may hold none of the few records with such a value. So what it shows counts
+    alone only where it is the variance of 30 steps or more; below, no less is taken
+    than values of the mean mu can have at the largest weight, up to these 30.
     """
+
+    _people: tuple[float, FloatArray] | None = None
 
     def _demanded(self) -> list[Any]:
         """Return the rows of which all that are tried are sums: none has squares."""
@@ -240,8 +245,29 @@ class RatioOfSums(Ratio):
             The variances, as if every value lay at one of its ends.
         """
         left, square = (1.0 - 2.0 * tried)[:, None], (tried**2)[:, None]
-        line = self.values.multiply(left) + self.inside.multiply(square)
-        return self.drawn.variance_of_squares(as_sparse(line), miss)
+        line = as_sparse(self.values.multiply(left) + self.inside.multiply(square))
+        if miss == 0.0:
+            return self.drawn.variance_of_squares(line, miss)
+        seen = self.drawn.variance_of_squares(line, miss / 2.0)
+        if self._people is None or self._people[0] != miss:
+            self._people = (miss, self._people_from_above(miss))
+        widest = self._heaviest * self._people[1] * tried * (1.0 - tried)
+        few = FEWEST_STEPS * self.steps(tried) ** 2
+        return np.asarray(np.maximum(seen, np.minimum(widest, few)))
+
+    def _people_from_above(self, miss: float) -> FloatArray:
+        """Return the people of each group, from above but for a quarter of `miss`."""
+        asked = SparseRows(self.cells, without_zeros(self.under))
+        law = self.source.release._spread(asked)
+        above = self.sizes + noise_half_widths(law, miss / 2.0)
+        return np.asarray(np.maximum(above, 0.0))
+
+    @cached_property
+    def _heaviest(self) -> FloatArray:
+        """The most that one of the people of each group adds to the variance."""
+        weight, part = self.source.weights
+        each = as_sparse((self.inside != 0).multiply((part / weight)[None, :]))
+        return np.asarray(each.max(axis=1).toarray(), dtype=np.float64).reshape(-1)
 
 
 def farthest(

@@ -26,6 +26,7 @@ from blowfish_fast.apps.explorer.samples.population_answers import (
     sample_words,
 )
 from blowfish_fast.errors import CatalogError, IntervalError
+from blowfish_fast.release.sampling import ratios
 from blowfish_fast.release.sampling.designs import Simple
 
 ibis = pytest.importorskip("ibis", reason="pip install 'blowfish_fast[sql]'")
@@ -427,6 +428,39 @@ def test_shares_and_means_miss_the_people_no_more_than_they_say(sample, question
     allowed = 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / number)
     assert missed / number <= allowed
     assert alone / (2 * draws) > 2.0 * allowed
+
+
+@pytest.mark.long
+def test_a_rare_value_is_not_excluded_by_a_sample_without_it(monkeypatch):
+    """200 draws; 24 people are such, and each is drawn with the chance 1/16."""
+    heavy = {**WEIGHTS, "weights": [16.0, 4.0]}
+    table = as_table(described(heavy))
+    # Noise hardly counts, and hides no variance that is too small.
+    question = {**SHARES, "cost": {"epsilon": 200.0}}
+    plan = Planner(EPSILON, 0).plan(table, read_question(question))
+    design = table.sample.design()
+    classes = bin_classes(plan.layout, design)
+    true = np.array([[24, 776], [0, 200]])
+    share = 24 / 1_000
+    rng, draws = np.random.default_rng(59), 200
+    missed, planted, limit = 0, 0, ratios.FEWEST_STEPS
+    for _ in range(draws):
+        drawn = rng.binomial(true, [[1 / 16], [1 / 4]])
+        cells = np.zeros(plan.policy.domain.size, dtype=np.int64)
+        cells[:4] = drawn.reshape(-1)
+        release = plan.mechanism.release(cells)
+        of = _Numbers(plan, replace(release, design=design), design, classes)
+        numbers, _ = _added_up(of, plan.layout)
+        ends = []
+        # Planted: what the sample shows is taken for the variance, however little.
+        for fewest in (limit, 0.0):
+            monkeypatch.setattr(ratios, "FEWEST_STEPS", fewest)
+            ends.append(numbers.bounds(0.95, None)[0])
+        missed += not ends[0][0] <= share <= ends[0][1]
+        planted += not ends[1][0] <= share <= ends[1][1]
+    allowed = 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / draws)
+    assert missed / draws <= allowed
+    assert planted / draws > allowed
 
 
 def _places(question):
