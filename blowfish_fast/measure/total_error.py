@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -601,6 +602,72 @@ def many_steps_half_widths(
     """
     half = small_noise_half_widths(spread, variance, miss) + 0.5 * steps
     return np.where(variance >= FEWEST_STEPS * steps**2, half, np.inf)
+
+
+def half_step_of_few(variance: FloatArray, steps: FloatArray) -> FloatArray:
+    """Return half a step where the variance is that of less than 30, and else 0.
+
+    Of a tenth of a record expected one is drawn in a tenth of all samples, which is
+    farther off than the normal law of its variance reaches.
+
+    Parameters
+    ----------
+    variance : ndarray of float64, shape (queries,)
+        The variance of the sampling at the number that is tried.
+    steps : ndarray of float64, shape (queries,)
+        How far one record moves what is sampled, at most.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        What is added to half-widths.
+    """
+    return np.where(variance < FEWEST_STEPS * steps**2, 0.5 * steps, 0.0)
+
+
+def variance_of_few(
+    above: FloatArray, seen: FloatArray, steps: FloatArray, miss: float
+) -> FloatArray:
+    """Return a variance that is read off a sample, and no less than few records hide.
+
+    Of a rare kind a sample may hold no record, and then shows no variance. A Poisson
+    count of which k was seen has a mean of up to k + z^2 / 2 + z sqrt(k + z^2 / 4), the
+    score bound of a normal law, z its distance at the miss:
+
+        seen          0      1      5     10     20     30 steps
+        taken       3.8    5.7   11.7   18.3   30     30 or more
+
+    From 30 steps on the variance that was seen counts alone.
+
+    Parameters
+    ----------
+    above : ndarray of float64, shape (queries,)
+        The variance that was seen, from above over its noise.
+    seen : ndarray of float64, shape (queries,)
+        Its noisy estimate.
+    steps : ndarray of float64, shape (queries,)
+        How far one record moves what is sampled, at most.
+    miss : float
+        The miss of the interval in which it is used.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The variances.
+
+    Examples
+    --------
+    >>> nothing, one = np.zeros(1), np.ones(1)
+    >>> round(float(variance_of_few(nothing, nothing, one, 0.05)[0]), 2)
+    3.84
+    """
+    distance = -NormalDist().inv_cdf(min(miss, 1.0) / 2.0)
+    square = steps**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        count = np.where(square > 0.0, np.maximum(seen, 0.0) / square, FEWEST_STEPS)
+    part = distance**2 / 4.0
+    hidden = count + 2.0 * part + distance * np.sqrt(count + part)
+    return np.asarray(np.maximum(above, square * np.minimum(hidden, FEWEST_STEPS)))
 
 
 @lru_cache(maxsize=256)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from blowfish_fast.measure import tails
+from blowfish_fast.measure import tails, total_error
 from blowfish_fast.measure.noise import Spread, laplace_variance
 from blowfish_fast.measure.total_error import (
     FEWEST_STEPS,
@@ -380,3 +380,22 @@ def test_counts_whose_variance_is_read_off_them_miss_little_more_than_stated():
     assert (law * (misses & (counts >= FEWEST_STEPS))).sum(axis=1).max() <= 0.0545
     # Planted: from the first record on.
     assert (law * misses).sum(axis=1).max() > 0.06
+
+
+@pytest.mark.parametrize("mean", [0.1, 0.5, 1.0, 2.5, 4.0, 8.0, 15.0, 25.0, 40.0])
+def test_a_count_of_few_records_is_held_by_the_variance_that_it_may_hide(mean):
+    seen = np.arange(400.0)
+    steps = np.full(seen.size, 16.0)
+    shown = seen * steps**2
+    variance = total_error.variance_of_few(shown, shown, steps, 0.05)
+    assert (variance >= shown).all()
+    reach = 1.96 * np.sqrt(variance) + total_error.half_step_of_few(variance, steps)
+    missed = np.abs(seen * steps - mean * steps) > reach
+    law = stats.poisson(mean).pmf(seen)
+    assert law[missed].sum() < 0.06
+    # Planted: the variance that the sample shows is taken as if it were known.
+    forgotten = np.abs(seen - mean) > 1.96 * np.sqrt(seen)
+    assert mean > 20 or law[forgotten].sum() > 0.06
+    # Nothing varies where no record moves the answer.
+    none = np.zeros(1)
+    assert total_error.variance_of_few(none, none, none, 0.05).tolist() == [0.0]

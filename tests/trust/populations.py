@@ -337,6 +337,15 @@ def settings():
         "rates": of_rates,
         "rates, sampling taken as normal": of_many_rates,
         "raked counts, all cells at once": of_raked,
+        # No noise to speak of: what few records hide is all that may be missed.
+        **{
+            f"few people at epsilon 500, {name}": partial(ask, FEW, "500")
+            for name, ask in (
+                ("bernoulli taken as normal", of_normal_counts),
+                ("stratified", of_strata),
+                ("weighted", of_weights),
+            )
+        },
     }
 
 

@@ -112,6 +112,15 @@ def test_a_variance_that_is_read_off_few_records_is_seen():
     assert not entry["passed"]
 
 
+def test_people_of_whom_no_record_was_drawn_are_not_forgotten():
+    few = ["few people at epsilon 500, weighted"]
+    assert measure.measure_population(1_000, few)["passed"]
+    numbers = "blowfish_fast.release.sampling.numbers.variance_of_few"
+    with patch(numbers, lambda above, seen, steps, miss: np.maximum(above, 0.0)):
+        entry = measure.measure_population(1_000, few)
+    assert not entry["passed"]
+
+
 def test_misses_of_means_and_medians_of_groups_are_counted():
     entry = measure.measure_groups(6, names=["laplace", "dawa"])
     assert entry["passed"]

@@ -27,7 +27,9 @@ from blowfish_fast.measure.total_error import (
     excluded_mean,
     excluded_number,
     excluded_share,
+    half_step_of_few,
     sampling_half_widths,
+    variance_of_few,
 )
 from blowfish_fast.release.grants import with_answers
 from blowfish_fast.release.query_grid import (
@@ -220,6 +222,7 @@ def _normal_counts(source: Sampled, workload: Workload) -> FloatArray:
     def room(people: FloatArray) -> FloatArray:
         variance, steps = left * rate * people, np.ones(people.size)
         half = sampling_half_widths(spread, variance, source.miss, steps)
+        half += half_step_of_few(variance, steps)
         return np.asarray(half - np.abs(answers - rate * people))
 
     centre = np.maximum(answers, 0.0) / rate
@@ -262,7 +265,7 @@ def stratified_counts(
     strata, domain = strata_of(source), source.release.domain
     many, rows = strata.people.size, cell_rows(workload)
     taken = SIDE_SHARE * source.miss
-    variance = np.zeros(workload.queries)
+    variance, steps = np.zeros(workload.queries), np.zeros(workload.queries)
     left_over = (strata.people - strata.drawn) / np.maximum(strata.people - 1.0, 1.0)
     for stratum in range(many):
         drawn = strata.drawn[stratum]
@@ -283,11 +286,18 @@ def stratified_counts(
         )
         # In a sample of few records shares vary less than in its stratum.
         worst = np.minimum(worst * drawn / max(drawn - 1.0, 1e-9), 0.25)
-        touched = np.diff(inside.indptr) > 0
+        asked_cells = np.diff(inside.indptr)
+        touched = asked_cells > 0
+        # Of a whole stratum everybody is such a person, whoever was drawn.
+        varies = touched & (asked_cells < np.count_nonzero(strata.labels == stratum))
+        each = strata.people[stratum] / drawn
+        steps = np.where(varies, np.maximum(steps, each), steps)
         scale = strata.people[stratum] ** 2 * left_over[stratum] / drawn
         variance += np.where(touched, scale * worst, 0.0)
     weighted = without_zeros(sparse.csr_array(rows.multiply(strata.weights[None, :])))
     asked = SparseRows(domain, weighted)
+    seen, _ = _stratified_parts(source, rows)
+    variance = variance_of_few(variance, seen, steps, source.miss)
     half = sampling_half_widths(
         source.spread(asked), variance, source.miss - taken, steps_of(asked.matrix)
     )
@@ -311,9 +321,10 @@ def _weighted_counts(
     squared = SparseRows(domain, without_zeros(rows.multiply(variances[None, :])))
     taken = SIDE_SHARE * source.miss
     above = noise_half_widths(source.spread(squared), 2.0 * taken)
-    variance = np.maximum(source.answers(squared) + above, 0.0)
+    seen, steps = source.answers(squared), steps_of(asked.matrix)
+    variance = variance_of_few(seen + above, seen, steps, source.miss)
     half = sampling_half_widths(
-        source.spread(asked), variance, source.miss - taken, steps_of(asked.matrix)
+        source.spread(asked), variance, source.miss - taken, steps
     )
     centre = source.answers(asked)
     return np.maximum(np.stack([centre - half, centre + half], axis=-1), 0.0)

@@ -19,7 +19,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.measure.tails import noise_half_widths
-from blowfish_fast.measure.total_error import sampling_half_widths
+from blowfish_fast.measure.total_error import sampling_half_widths, variance_of_few
 from blowfish_fast.release.grants import from_zero
 from blowfish_fast.release.query_grid import SparseRows, without_zeros
 
@@ -92,9 +92,10 @@ def _one_sided(
     taken = SIDE_SHARE * miss
     # Tables of half-widths are of both sides of a symmetric law.
     above = noise_half_widths(source.spread(squared), 2.0 * taken)
-    variance = np.maximum(source.answers(squared) + above, 0.0)
+    seen, steps = source.answers(squared), steps_of(asked.matrix)
+    variance = variance_of_few(seen + above, seen, steps, 2.0 * miss)
     half = sampling_half_widths(
-        source.spread(asked), variance, 2.0 * (miss - taken), steps_of(asked.matrix)
+        source.spread(asked), variance, 2.0 * (miss - taken), steps
     )
     return source.answers(asked), half
 
