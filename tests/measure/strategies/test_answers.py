@@ -268,6 +268,29 @@ def test_more_queries_than_are_followed_are_bounded(monkeypatch):
     assert not strategy._left.alone
 
 
+def test_sums_of_queries_that_are_not_followed_have_no_intervals(monkeypatch):
+    def released():
+        policy = bf.policies.Full(LINE)
+        laplace = bf.Laplace(policy, RANGES, epsilon=1, strategy="queries")
+        return laplace.release(COUNTS, rng=1)
+
+    rows = released().measurements[0].strategy.matrix.toarray()
+    difference = bf.workloads.Linear(LINE, (rows[0] - rows[1])[None, :])
+    assert released().intervals(difference).shape == (1, 2)
+    monkeypatch.setattr(answers, "MOST_FOLLOWED", RANGES.queries - 1)
+    with pytest.raises(IntervalError, match="only those have intervals"):
+        released().intervals(difference)
+
+
+def test_queries_of_too_many_coefficients_have_no_intervals(monkeypatch):
+    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, strategy="queries")
+    release = laplace.release(COUNTS, rng=1)
+    whole = bf.workloads.Ranges(LINE, [0, 0], [8, 8])
+    monkeypatch.setattr(answers, "MOST_COEFFICIENTS", 9)
+    with pytest.raises(IntervalError, match="only those have intervals"):
+        release.intervals(whole)
+
+
 @pytest.mark.parametrize("power", [1, 2])
 def test_answers_without_weight_cost_nothing(power):
     full = bf.policies.Full(LINE)
