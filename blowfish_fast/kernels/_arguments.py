@@ -37,7 +37,8 @@ FAILURES = (
     TypeError,
     ValueError,
 )
-"""What a text, None or a ragged list in the place of an array provokes."""
+"""What a text, None or a ragged list in the place of an array provokes; compiled code
+raises a NotImplementedError for kinds of arguments that it was not compiled for."""
 
 TEXTS = frozenset({"kind", "mode"})
 """Arguments of kernels that are words, not numbers."""

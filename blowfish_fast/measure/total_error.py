@@ -667,7 +667,8 @@ def variance_of_few(
         count = np.where(square > 0.0, np.maximum(seen, 0.0) / square, FEWEST_STEPS)
     part = distance**2 / 4.0
     hidden = count + 2.0 * part + distance * np.sqrt(count + part)
-    return np.asarray(np.maximum(above, square * np.minimum(hidden, FEWEST_STEPS)))
+    floor = square * np.minimum(hidden, FEWEST_STEPS)
+    return np.asarray(np.maximum(np.maximum(above, 0.0), floor))
 
 
 @lru_cache(maxsize=256)

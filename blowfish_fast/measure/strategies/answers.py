@@ -322,7 +322,8 @@ class Answers(LinearStrategy):
         from scipy import sparse
 
         asked = sparse.csr_array(self._listed(form))
-        if not self._left.followed:
+        wide = asked.shape[0] * self.matrix.shape[0] > MOST_COEFFICIENTS
+        if wide or not self._left.followed:
             raise _undeclared()
         parts = (asked @ self.matrix.T).toarray() @ self._inverse
         parts[np.abs(parts) < NEARLY] = 0.0

@@ -265,7 +265,7 @@ def stratified_counts(
     strata, domain = strata_of(source), source.release.domain
     many, rows = strata.people.size, cell_rows(workload)
     taken = SIDE_SHARE * source.miss
-    variance, steps = np.zeros(workload.queries), np.zeros(workload.queries)
+    variance, seen, steps = np.zeros((3, workload.queries))
     left_over = (strata.people - strata.drawn) / np.maximum(strata.people - 1.0, 1.0)
     for stratum in range(many):
         drawn = strata.drawn[stratum]
@@ -279,8 +279,13 @@ def stratified_counts(
                 )
             continue
         asked = SparseRows(domain, inside)
-        half = noise_half_widths(source.spread(asked), taken / many)
-        ends = np.clip((source.answers(asked) + np.outer([-1, 1], half)) / drawn, 0, 1)
+        half, counted = (
+            noise_half_widths(source.spread(asked), taken / many),
+            source.answers(asked),
+        )
+        ends = np.clip((counted + np.outer([-1, 1], half)) / drawn, 0, 1)
+        part = np.clip(counted / drawn, 0, 1)
+        seen += strata.squares_count[stratum] * drawn * part * (1 - part)
         worst = np.where(
             (ends[0] <= 0.5) & (ends[1] >= 0.5), 0.25, (ends * (1 - ends)).max(axis=0)
         )
@@ -296,7 +301,6 @@ def stratified_counts(
         variance += np.where(touched, scale * worst, 0.0)
     weighted = without_zeros(sparse.csr_array(rows.multiply(strata.weights[None, :])))
     asked = SparseRows(domain, weighted)
-    seen, _ = _stratified_parts(source, rows)
     variance = variance_of_few(variance, seen, steps, source.miss)
     half = sampling_half_widths(
         source.spread(asked), variance, source.miss - taken, steps_of(asked.matrix)
@@ -322,7 +326,9 @@ def _weighted_counts(
     taken = SIDE_SHARE * source.miss
     above = noise_half_widths(source.spread(squared), 2.0 * taken)
     seen, steps = source.answers(squared), steps_of(asked.matrix)
-    variance = variance_of_few(seen + above, seen, steps, source.miss)
+    # People of the weight 1 are all drawn, and hide nobody.
+    hiding = steps_of(asked.matrix.multiply((variances > 0.0)[None, :]))
+    variance = variance_of_few(seen + above, seen, hiding, source.miss)
     half = sampling_half_widths(
         source.spread(asked), variance, source.miss - taken, steps
     )

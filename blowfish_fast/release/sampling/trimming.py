@@ -93,7 +93,9 @@ def _one_sided(
     # Tables of half-widths are of both sides of a symmetric law.
     above = noise_half_widths(source.spread(squared), 2.0 * taken)
     seen, steps = source.answers(squared), steps_of(asked.matrix)
-    variance = variance_of_few(seen + above, seen, steps, 2.0 * miss)
+    # People of the weight 1 are all drawn, and hide nobody.
+    hiding = steps_of(asked.matrix.multiply((varied > 0.0)[None, :]))
+    variance = variance_of_few(seen + above, seen, hiding, 2.0 * miss)
     half = sampling_half_widths(
         source.spread(asked), variance, 2.0 * (miss - taken), steps
     )
