@@ -28,6 +28,8 @@ from blowfish_fast.errors import InputError, nearest
 DELIMITERS = (",", ";", "\t", "|")
 ZIP, GZIP = b"PK\x03\x04", b"\x1f\x8b"
 """How a zipped file begins, a workbook of Excel among them, and one of gzip."""
+MARK = "\ufeff"
+"""The byte order mark of Unicode, which is also an ordinary sign inside a text."""
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 TORN = (EOFError, zlib.error, gzip.BadGzipFile)
 """What a file that is not packed as its name says raises."""
@@ -247,6 +249,28 @@ def told_apart(names: Sequence[str]) -> list[str]:
     return apart
 
 
+def mark_kept(blocks: Iterator[str]) -> Iterator[str]:
+    """Yield the texts of records so that the first keeps a byte order mark.
+
+    DuckDB takes one mark off the beginning of what it reads. The mark of a file went
+    with its head, so that a mark there belongs to the first value: it is written twice.
+
+    Parameters
+    ----------
+    blocks : iterator of str
+        The texts, one after the other.
+
+    Yields
+    ------
+    str
+        The same, with one mark more if they begin with one.
+    """
+    begun = False
+    for block in blocks:
+        yield MARK + block if not begun and block.startswith(MARK) else block
+        begun = begun or bool(block)
+
+
 class CsvTable:
     """The records below the head of a CSV file; `part` is the share read, 0 to 1.
 
@@ -326,7 +350,7 @@ class CsvTable:
         """Write the records to the end of a pipe, and close it."""
         with os.fdopen(end, "wb", buffering=0) as pipe, self.path.open("rb") as packed:
             size = max(self.path.stat().st_size, 1)
-            for block in self._blocks(packed):
+            for block in mark_kept(self._blocks(packed)):
                 rest = memoryview(block.encode("utf-8"))
                 while rest:
                     rest = rest[pipe.write(rest) :]

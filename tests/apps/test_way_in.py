@@ -285,6 +285,7 @@ def test_every_file_counts_the_category_that_was_stated(texts):
 @example(["1", "2"])
 @example(["01", "02"])
 @example(["=1+1", "@x", "+1"])
+@example(["\ufeffmark"])
 def test_a_sheet_counts_the_category_that_was_stated(texts):
     openpyxl = pytest.importorskip("openpyxl")
     # A workbook holds no control characters, and its #N/A is missing.
@@ -300,6 +301,17 @@ def test_a_sheet_counts_the_category_that_was_stated(texts):
         book.save(path)
         wanted = [*range(1, len(texts) + 1), 0, 0]
         assert counted(path, by_flag(texts, None)) == wanted
+
+
+def test_a_mark_without_quotes_belongs_to_the_first_record(tmp_path):
+    """The file's own byte order mark does not; an empty file has no records."""
+    path = tmp_path / "records.csv"
+    domain = by_flag(["\ufeffmark", "mark"], None)
+    for head, wanted in (("subject", [1, 2, 0, 0]), ("\ufeffsubject", [1, 2, 0, 0])):
+        path.write_text(f"{head}\n\ufeffmark\nmark\nmark\n", encoding="utf-8")
+        assert counted(path, domain) == wanted
+    path.write_text("subject\n", encoding="utf-8")
+    assert counted(path, domain) == [0, 0, 0, 0]
 
 
 @settings(max_examples=2)

@@ -46,6 +46,7 @@ from blowfish_fast.data.csv_files import (
     fitting_head,
     is_number,
     load_table,
+    mark_kept,
     sheet_place,
 )
 from blowfish_fast.errors import InputError, nearest
@@ -179,15 +180,20 @@ class SheetTable(CsvTable):
 
     def _write(self, end: int) -> None:
         with os.fdopen(end, "w", encoding="utf-8", newline="") as pipe:
-            text = io.StringIO(newline="")
-            writer = csv.writer(text, lineterminator="\n")
-            for number, row in enumerate(self.rows(), start=1):
-                writer.writerow(row)
-                if number % ROWS_AT_ONCE == 0:
-                    pipe.write(text.getvalue())
-                    text.seek(0)
-                    text.truncate()
-            pipe.write(text.getvalue())
+            for block in mark_kept(self._lines()):
+                pipe.write(block)
+
+    def _lines(self) -> Iterator[str]:
+        """Yield the lines of a CSV file, many at a time."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        for number, row in enumerate(self.rows(), start=1):
+            writer.writerow(row)
+            if number % ROWS_AT_ONCE == 0:
+                yield text.getvalue()
+                text.seek(0)
+                text.truncate()
+        yield text.getvalue()
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the records as texts, one for each column of the head."""
