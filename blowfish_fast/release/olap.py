@@ -704,6 +704,8 @@ class Selection(Questions[Estimate]):
             The attribute of a mean.
         values : array-like of float, optional
             A public value for each of its cells; 0 and 1 for a share inside the groups.
+            Without it a record may lie anywhere inside its cell: the estimate takes
+            the middle, and the interval counts all that this leaves open.
 
         Returns
         -------

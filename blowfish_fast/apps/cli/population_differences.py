@@ -17,7 +17,6 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.apps.cli.options import Question
 from blowfish_fast.apps.cli.parsing.domain import find_column, names_polygons
-from blowfish_fast.data.axes import representatives
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import BOUND_NAMES
@@ -46,7 +45,10 @@ MEASURES: dict[Compared, str] = {
     "mean": "population_mean",
 }
 """What is compared, as the column ``measure`` calls it."""
-MIDDLES = "Means count every record with the middle of its cell."
+INSIDE_CELLS = (
+    "The difference of two means counts every record with the middle of its cell; its "
+    "interval counts that records may lie anywhere inside."
+)
 
 
 def check_difference(asked: Question, *, waves: bool, rounded: bool) -> None:
@@ -149,7 +151,7 @@ def answer_differences(
             **_errors(differences, confidence, asked.against),
         },
         _sentence(releases, asked.against, len(differences), confidence)
-        + (f" {MIDDLES}" if "values" in words else ""),
+        + (f" {INSIDE_CELLS}" if _has_width(asked, first) else ""),
     )
 
 
@@ -159,11 +161,15 @@ def _measure(asked: Question, release: Release) -> tuple[str, dict[str, Any]]:
         compared: Compared = "share" if asked.share else "count"
         return MEASURES[compared], {"of": compared}
     axis = find_column(asked.mean_of, release.domain)
-    words: dict[str, Any] = {"of": "mean", "name": axis}
-    attribute = release.domain.attributes[axis]
-    if attribute.cuts is not None:
-        words["values"] = representatives(attribute)
-    return MEASURES["mean"], words
+    return MEASURES["mean"], {"of": "mean", "name": axis}
+
+
+def _has_width(asked: Question, release: Release) -> bool:
+    """Return whether records may lie anywhere inside the cells of a mean."""
+    if asked.mean_of is None:
+        return False
+    axis = find_column(asked.mean_of, release.domain)
+    return release.domain.attributes[axis].cuts is not None
 
 
 def _errors(

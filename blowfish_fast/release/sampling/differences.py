@@ -11,6 +11,13 @@ difference of two, in one release with all that the groups have in common:
     difference      -.3/100   .7/100  +.2/80   -.8/80
 
 Its noise has a known law, and the sampling joins it as a normal variable: Lemma PN10.
+Where records lie inside their cells is not known, so a difference of means has two
+ends of its own, each with its error:
+
+    age             20-30   30-40               F counts with    M counts with
+    least           all at their lower ends     20, 30           30, 40
+    estimate        all in the middle           25, 35           25, 35
+    largest         all at their upper ends     30, 40           20, 30
 """
 
 from __future__ import annotations
@@ -95,6 +102,21 @@ class Law(NamedTuple):
     step: float
 
 
+class End(NamedTuple):
+    """The difference if all records lay at one end of their cells, with its error.
+
+    Attributes
+    ----------
+    number : float
+        The estimate of it.
+    laws : list of Law
+        What is known of its error, one for each release.
+    """
+
+    number: float
+    laws: list[Law]
+
+
 class Difference(float):
     """A difference in the population, usable as a number, with interval and p-value.
 
@@ -106,14 +128,21 @@ class Difference(float):
         The estimate.
     laws : list of Law
         What is known of its error, one for each release.
+    inside : tuple of two End, optional
+        The least and the largest difference that places inside cells leave open.
+        Without them the difference is known but for its error.
     """
 
     _laws: list[Law]
+    _ends: tuple[End, ...]
 
-    def __new__(cls, number: float, laws: list[Law]) -> Difference:
+    def __new__(
+        cls, number: float, laws: list[Law], inside: tuple[End, End] | None = None
+    ) -> Difference:
         """Keep the law of the error beside the number."""
         estimate = super().__new__(cls, number)
         estimate._laws = laws
+        estimate._ends = inside or (End(number, laws),)
         return estimate
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
@@ -131,8 +160,7 @@ class Difference(float):
         high : float
             The upper end.
         """
-        half = self._half_width(1.0 - as_confidence(confidence), fine=True)
-        return float(self) - half, float(self) + half
+        return self._interval(1.0 - as_confidence(confidence), fine=True)
 
     def p_value(self, against: float | str | Fraction = 0.0) -> float:
         """Return the p-value of "there is no difference", of these two, asked once.
@@ -157,16 +185,16 @@ class Difference(float):
         EpsilonError
             If it is no finite number.
         """
-        gap = abs(float(self) - as_number(against, "against", least=-math.inf))
-        if self._half_width(LARGEST_P, fine=False) >= gap:
+        stated = as_number(against, "against", least=-math.inf)
+        if self._holds(stated, LARGEST_P):
             return 1.0
-        if self._half_width(LEAST_P, fine=False) < gap:
+        if not self._holds(stated, LEAST_P):
             return LEAST_P
         # Logarithms are halved: a tail changes by factors.
         above, below = LARGEST_P, LEAST_P
         while above > PRECISION * below:
             middle = math.sqrt(above * below)
-            if self._half_width(middle, fine=False) >= gap:
+            if self._holds(stated, middle):
                 below = middle
             else:
                 above = middle
@@ -179,17 +207,30 @@ class Difference(float):
             sum(float(law.noise.variance[0]) for law in self._laws),
         )
 
-    def _half_width(self, miss: float, *, fine: bool) -> float:
+    def _holds(self, stated: float, miss: float) -> bool:
+        low, high = self._interval(miss, fine=False)
+        return low <= stated <= high
+
+    def _interval(self, miss: float, *, fine: bool) -> tuple[float, float]:
+        # All laws are symmetric, so half of the miss is spent on each side, whether
+        # both sides have the same error or each has its own.
+        halves = [self._half_width(end.laws, miss, fine=fine) for end in self._ends]
+        low, high = self._ends[0], self._ends[-1]
+        return low.number - halves[0], high.number + halves[-1]
+
+    def _half_width(self, laws: list[Law], miss: float, *, fine: bool) -> float:
         half_widths = noise_half_widths if fine else rough_half_widths
         taken = SIDE_SHARE * miss
         sampling = 0.0
-        for law in self._laws:
-            unsure = half_widths(law.unsure, 2.0 * taken / len(self._laws))
+        for law in laws:
+            # Each end reads its variances for itself, and has its part of this miss.
+            share = taken / len(laws) / len(self._ends)
+            unsure = half_widths(law.unsure, 2.0 * share)
             sampling += max(law.sampling + float(unsure[0]), 0.0)
         if math.isinf(sampling):
             return math.inf
-        noise, drawn = _added([law.noise for law in self._laws]), np.array([sampling])
-        step = np.array([max(law.step for law in self._laws)])
+        noise, drawn = _added([law.noise for law in laws]), np.array([sampling])
+        step = np.array([max(law.step for law in laws)])
         ends = (
             half_widths(noise.plus(drawn), miss - taken),
             many_steps_half_widths(noise, drawn, miss - taken, step),
@@ -232,15 +273,31 @@ def population_difference(
     Raises
     ------
     InputError
-        If a mean would depend on where records lie inside their cells, or noises are
-        of two kinds.
+        If noises are of two kinds.
     """
-    sides = [
-        _side(grid, compared, axis, None if values is None else values[at])
-        for at, grid in enumerate(grids)
+    if compared != "mean" or axis is None or values is None:
+        return Difference(*_compared([_side(grid, compared) for grid in grids]))
+    means = [
+        GridMeans(grid, axis, rows) for grid, rows in zip(grids, values, strict=True)
     ]
+    middle = _compared([_mean_side(mean, mean.middle()) for mean in means])
+    if all(rows.widest == 0.0 for rows in values):
+        return Difference(*middle)
+    least, largest = (
+        [_mean_side(mean, ratio) for ratio in mean.ends()] for mean in means
+    )
+    # The first mean at its least less the second at its largest, and the other way.
+    inside = (
+        _compared([least[0], largest[1]]),
+        _compared([least[1], largest[0]]),
+    )
+    return Difference(*middle, inside)
+
+
+def _compared(sides: list[Side]) -> End:
+    """Return the first side minus the second with the law of its error."""
     first, second = sides
-    return Difference(first.number - second.number, difference_of(sides))
+    return End(first.number - second.number, difference_of(sides))
 
 
 def difference_of(sides: list[Side]) -> list[Law]:
@@ -278,9 +335,8 @@ def difference_of(sides: list[Side]) -> list[Law]:
     return laws
 
 
-def _side(
-    grid: Grid, compared: Compared, axis: int | None, values: ValueRows | None
-) -> Side:
+def _side(grid: Grid, compared: Compared) -> Side:
+    """Return the number of a group, or its share of everybody, with its row."""
     source, inside = Sampled(grid.release, 0.95), whole_rows_of(grid)
     people = 1.0
     if compared == "count":
@@ -288,22 +344,24 @@ def _side(
         if not isinstance(source.design, Simple):
             return _number(source, inside)
         people = float(source.design.population or 0)
-    if compared != "mean" or axis is None or values is None:
-        everybody = as_sparse(np.ones((1, grid.domain.size)))
-        ratio, centre = Ratio(source, inside, everybody, (0.0, 1.0)), 0.0
-    else:
-        if values.widest > 0.0:
-            raise InputError(
-                "where records lie inside their cells decides this mean",
-                way_out="Give a public value for each cell: values=[...]",
-            )
-        ratio = GridMeans(grid, axis, values).middle()
-        centre = float(values.centre[0])
+    everybody = as_sparse(np.ones((1, grid.domain.size)))
+    return _quotient(Ratio(source, inside, everybody, (0.0, 1.0)), people)
+
+
+def _mean_side(mean: GridMeans, ratio: Ratio) -> Side:
+    """Return the mean of a group, whose values are taken from their centre."""
+    side = _quotient(ratio, 1.0)
+    return side._replace(number=side.number + float(mean.values.centre[0]))
+
+
+def _quotient(ratio: Ratio, people: float) -> Side:
+    """Return so many times a quotient, and the row that its error is: Lemma PN10."""
     estimate, records = ratio.estimate, float(ratio.sizes[0])
     size = max(records, 1.0)
     rows = ratio.values - as_sparse(ratio.inside.multiply(estimate[:, None]))
-    number = people * float(estimate[0]) + centre
-    return Side(source, number, as_sparse(rows * (people / size)), records < LEAST)
+    number = people * float(estimate[0])
+    row = as_sparse(rows * (people / size))
+    return Side(ratio.source, number, row, records < LEAST)
 
 
 def _number(source: Sampled, inside: Any) -> Side:

@@ -214,6 +214,21 @@ class GridMeans:
         middle = self._rows(self.values.rows(self.values.centre))
         return Ratio(source, middle, under, self._reach())
 
+    def ends(self) -> tuple[Ratio, Ratio]:
+        """Return the means if all records lay at the lower, or the upper, ends.
+
+        Returns
+        -------
+        least : Ratio
+            The least that places inside cells leave open, from the centre of values.
+        largest : Ratio
+            The largest.
+        """
+        under, source = whole_rows_of(self.grid), Sampled(self.grid.release, 0.95)
+        reach = self._reach()
+        low, high = (Ratio(source, over, under, reach) for over in self._moments(1))
+        return low, high
+
     def estimates(self) -> FloatArray:
         """Return estimates of the means in the population."""
         centre = self.grid.along(self.axis, self.values.centre)

@@ -128,11 +128,18 @@ def test_means_count_records_at_the_middle_of_their_cells():
     words = ("--mean", "age", "--where", "sex=F", "--minus", "sex=M")
     answers = told("answer", "now.blowfish", *ASKED, *words)
     now, _ = loaded()
-    expected = now.where(sex="F").difference(
-        now.where(sex="M"), of="mean", name="age", values=[25, 45, 65]
-    )
-    assert answers["answers"][0]["difference"] == pytest.approx(expected)
+    women, men = now.where(sex="F"), now.where(sex="M")
+    expected = women.difference(men, of="mean", name="age")
+    middles = women.difference(men, of="mean", name="age", values=[25, 45, 65])
+    (line,) = answers["answers"]
+    assert line["difference"] == pytest.approx(expected) == pytest.approx(middles)
+    low, high = expected.interval()
+    assert line["population_low"] == pytest.approx(low)
+    assert line["population_high"] == pytest.approx(high)
+    # Cells are twenty years wide.
+    assert middles.interval()[0] - low > 18 < high - middles.interval()[1]
     assert "middle of its cell" in answers["interval"]
+    assert "anywhere inside" in answers["interval"]
     share = told("answer", "now.blowfish", *ASKED, "--share", *words[2:])
     assert "middle" not in share["interval"]
 
