@@ -22,6 +22,7 @@ REGISTERED_NAMES: dict[str, str] = {
     "Domain": "domain",
     "KeyDomain": "domain of words",
     "KeyRule": "rule of words",
+    "TextRule": "rule of texts",
     "Steps": "rule of steps",
     "WideDomain": "wide domain",
     # What a release may spend.

@@ -23,8 +23,8 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError
 
 from .places.districts import Borders
-from .rules.keys import KeyRule
 from .rules.steps import Steps
+from .rules.texts import WordRule
 
 OUTSIDE = "(outside)"
 MISSING = "(missing)"
@@ -67,7 +67,7 @@ class Axis:
         have no place between the edges.
     steps : Steps, optional
         The rule of cells that nobody lists; only a `WideDomain` has such axes.
-    keys : KeyRule, optional
+    keys : WordRule, optional
         Which words there are, where nobody listed them; only a `KeyDomain` has such an
         axis.
     borders : Borders, optional
@@ -81,7 +81,7 @@ class Axis:
     unit: str | None = None
     extras: tuple[str, ...] = ()
     steps: Steps | None = None
-    keys: KeyRule | None = None
+    keys: WordRule | None = None
     borders: Borders | None = None
 
     _later_fields: ClassVar = ("borders",)

@@ -37,6 +37,7 @@ from .axes import (
 from .places.districts import Borders, Districts
 from .rules.keys import MOST_BITS, KeyRule, read_rule
 from .rules.steps import NANOSECONDS, Steps, check_steps, read_steps
+from .rules.texts import ANY_TEXT, WordRule, read_texts
 
 __all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "KeyDomain", "WideDomain"]
 
@@ -800,9 +801,10 @@ class KeyDomain(WideDomain):
     ----------
     symbols : str
         The characters of words: ``"a-z"``, ``"a-z0-9 -"``. They are public, and never
-        read off the data.
+        read off the data. ``"utf-8"`` is every character of every script, but those
+        that steer, such as line ends.
     longest : int
-        Characters of the longest word.
+        Characters of the longest word; of ``"utf-8"``, bytes of the longest text.
     name : str, optional
         The name of the column.
     case : bool, default False
@@ -816,6 +818,8 @@ class KeyDomain(WideDomain):
     "words of up to 14 of 'abcdefghijklmnopqrstuvwxyz', capitals as small letters"
     >>> words.size > 2**65
     True
+    >>> KeyDomain("utf-8", longest=20).attributes[0].describe()
+    'texts of up to 20 bytes in UTF-8, capitals as small letters'
     """
 
     __slots__ = ()
@@ -828,11 +832,15 @@ class KeyDomain(WideDomain):
         *,
         case: bool = False,
     ) -> None:
-        rule = read_rule(symbols, longest, case=case)
+        rule: WordRule
+        if symbols == ANY_TEXT:
+            rule = read_texts(longest, case=case)
+        else:
+            rule = read_rule(symbols, longest, case=case)
         self._set((Axis(rule.cells, name, keys=rule),))
 
     @property
-    def rule(self) -> KeyRule:
+    def rule(self) -> WordRule:
         """Which words there are, and their numbers."""
         (attribute,) = self.attributes
         assert attribute.keys is not None
@@ -952,9 +960,11 @@ def _steps_from(data: Mapping[str, Any]) -> Steps | None:
     return rule
 
 
-def _keys_from(data: Any) -> KeyRule:
+def _keys_from(data: Any) -> WordRule:
     """Rebuild which words there are from plain data."""
     symbols, longest, case = data
+    if symbols == "":
+        return read_texts(longest, case=bool(case))
     stated = KeyRule(str(symbols), int(longest), bool(case))
     # Symbols are listed one by one in a file: runs would be read otherwise.
     rules = [read_rule(symbol, stated.longest, case=stated.case) for symbol in symbols]

@@ -14,7 +14,7 @@ from .axes import MISSING, OUTSIDE, Axis, is_blank
 from .columns import Column, as_column, encoded_values, named_column
 from .domain import Attributes
 from .records import Rule, refuse_strays
-from .rules.keys import KeyRule
+from .rules.texts import WordRule
 
 
 class WordCodes:
@@ -22,11 +22,11 @@ class WordCodes:
 
     Parameters
     ----------
-    rule : KeyRule
+    rule : WordRule
         Which words there are.
     """
 
-    def __init__(self, rule: KeyRule) -> None:
+    def __init__(self, rule: WordRule) -> None:
         self.rule = rule
         self._codes: dict[int, int] = {}
         self._known: dict[str, int] = {}

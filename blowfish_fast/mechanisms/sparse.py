@@ -12,7 +12,8 @@ from blowfish_fast._support.validation import as_fraction, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.rules.keys import KeyClass, KeyRule
+from blowfish_fast.data.rules.keys import KeyClass
+from blowfish_fast.data.rules.texts import WordRule
 from blowfish_fast.errors import DomainError, EpsilonError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
@@ -173,7 +174,7 @@ class SparseLaplace(Mechanism):
             )
 
     @property
-    def _words(self) -> KeyRule | None:
+    def _words(self) -> WordRule | None:
         """Which words there are, where nobody listed them."""
         return self.domain.attributes[0].keys
 

@@ -347,6 +347,12 @@ def test_frequent_words_of_a_text_column_are_listed_without_categories(tmp_path)
     keys, counts = counted(str(file), "word=letters+digits:9", outside="cell")
     assert sorted(counts) == [1, 1, 40, 90, 300]
     assert len(keys) == 5
+    # A blank is a character of a text, and no letter: "bus times" is a word here.
+    any_text = parse_table("word=utf-8:40")
+    spoken, numbers = counted(str(file), "word=utf-8:40")
+    texts = [any_text.rule.word(int(key)) for key in spoken]
+    assert dict(zip(texts, numbers, strict=True))["bus times"] == 40
+    assert len(texts) == 5
     with pytest.raises(InputError, match="is of type BIGINT"):
         counted(str(file), "n=digits:9")
     with pytest.raises(InputError, match="heavy ones are listed, identity"):

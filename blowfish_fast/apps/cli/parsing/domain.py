@@ -53,7 +53,12 @@ CLOCK_STEP = re.compile(
     rf"[0-9]{{0,18}}\s*({'|'.join(word for word in UNIT_WORDS if word != 'day')})s?"
 )
 """A step of a clock, such as 1ns, 5min or 2hours; ``ms`` and ``s`` have no plural."""
-SYMBOLS = {"letters": "a-z", "digits": "0-9", "letters+digits": "a-z0-9"}
+SYMBOLS = {
+    "letters": "a-z",
+    "digits": "0-9",
+    "letters+digits": "a-z0-9",
+    "utf-8": "utf-8",
+}
 """Of words nobody listed; capitals count as small letters."""
 MOST_DATES = 2**20
 LARGEST_EXPONENT = 300
@@ -75,7 +80,7 @@ LIST_ENDS = re.compile(f",|{NEXT_COLUMN.pattern}")
 FORMS = (
     "NAME=LOW:HIGH:WIDTH, NAME=edges:A,B,C, NAME=FROM:TO:day (week, month, quarter, "
     "year; h, min, s, ms, us, ns), NAME=categories:A,B,C, NAME=letters:LONGEST, "
-    "NAME=polygons:FILE:ID, NAME=h3:FILE:RESOLUTION or NAME=CELLS"
+    "NAME=utf-8:BYTES, NAME=polygons:FILE:ID, NAME=h3:FILE:RESOLUTION or NAME=CELLS"
 )
 
 
@@ -216,7 +221,7 @@ def _evenly_cut(name: str, cells: str, words: str) -> Domain | WideDomain:
         }
         return Domain.from_h3(area, int(hexagons["resolution"]), name)
     words_of = re.fullmatch(
-        r"(letters\+digits|letters|digits)\s*:\s*([0-9]{1,4})", cells
+        r"(letters\+digits|letters|digits|utf-8)\s*:\s*([0-9]{1,4})", cells
     )
     if words_of is not None:
         return KeyDomain(SYMBOLS[words_of[1]], int(words_of[2]), name)
