@@ -557,7 +557,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         self,
         confidence: float = 0.95,
         *,
-        simultaneous: bool = False,
+        together: bool = False,
         of: Scope | None = None,
         method: Method | None = None,
     ) -> FloatArray:
@@ -570,8 +570,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         ----------
         confidence : float, default 0.95
             How surely each holds.
-        simultaneous : bool, default False
-            Whether all of them hold together.
+        together : bool, default False
+            Whether all of them hold at once.
         of : Scope, optional
             What they have to hold, as in ``release.intervals``.
         method : {"exact", "normal"}, optional
@@ -588,7 +588,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             If the truth was asked for, and is not known.
         """
         asked = as_confidence(confidence)
-        if simultaneous:
+        if together:
             asked = 1.0 - (1.0 - asked) / max(len(self), 1)
         if method is not None:
             of = self._scope(of)
@@ -600,7 +600,11 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         return "population" if people else of
 
     def p_values(
-        self, against: float | str | Fraction, *, method: Method | None = None
+        self,
+        against: float | str | Fraction,
+        *,
+        method: Method | None = None,
+        together: bool = False,
     ) -> FloatArray:
         """Return p-values of "it is this number in the population" for each group.
 
@@ -610,19 +614,22 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             A number that was stated before.
         method : {"exact", "normal"}, optional
             How the sampling is counted, as for `intervals`.
+        together : bool, default False
+            Whether all groups are looked at. Then each is multiplied by their number:
+            with at most 5 % any group is doubted at .05 that truly has this number.
 
         Returns
         -------
         ndarray of float64, shape (groups,)
-            Each is that of one group, asked once; who looks at all of them multiplies
-            it by their number.
+            Each is that of one group, asked once, unless ``together`` is stated.
         """
         from .sampling.p_values import p_values_against
 
         def bounds(confidence: float) -> FloatArray:
             return self.intervals(confidence, of="population", method=method)
 
-        return p_values_against(bounds, against)
+        alone = p_values_against(bounds, against)
+        return np.minimum(alone * len(self), 1.0) if together else alone
 
     def interval_kind(self, confidence: float = 0.95) -> Scope:
         """Return what `intervals` hold by default: "truth", "certified" or "noise"."""

@@ -156,7 +156,7 @@ def _column(release: Any, axis: int) -> ColumnCounts | None:
             if release.domain.ndim == 1:
                 return counts_of_cells(release, attribute, labels)
             groups = release.group_by(axis).count()
-            bounds = groups.intervals(SURE, simultaneous=True, of="noise")
+            bounds = groups.intervals(SURE, together=True, of="noise")
             low, high = release.where().count().interval(SURE, of="noise")
     except BlowfishError:
         return None

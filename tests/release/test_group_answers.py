@@ -52,7 +52,7 @@ def test_groups_share_one_computation_of_intervals():
     assert answers["Chur"].interval() == (3.0, 9.0)
     assert answers["Bern"].interval() == (0.0, 2.0)
     assert asked == [0.95]
-    answers.intervals(0.9, simultaneous=True)
+    answers.intervals(0.9, together=True)
     np.testing.assert_allclose(asked[-1], 0.95)
     assert "Genf" not in answers
     with pytest.raises(InputError, match="no group 'Genf'"):

@@ -144,7 +144,7 @@ def test_a_fraction_of_many_counts_is_no_promise_of_each():
     with pytest.raises(IntervalError):
         answers.intervals(0.99, of="truth")
     with pytest.raises(IntervalError):
-        answers.intervals(of="truth", simultaneous=True)
+        answers.intervals(of="truth", together=True)
     assert answers.interval_sentence("noise").startswith("Noise only")
 
 

@@ -66,6 +66,9 @@ def test_noise_raises_it_and_groups_have_one_each():
     assert p[0] < 0.01 < p[1]
     groups = quiet.group_by("answer").relative_count()
     assert groups.p_values(0.25)[0] == groups["yes"].p_value(0.25) == p[0]
+    all_at_once = groups.p_values(0.25, together=True)
+    assert all_at_once.tolist() == (2 * groups.p_values(0.25)).tolist()
+    assert groups.p_values(0.7, together=True).max() == 1.0
     assert groups["yes"].p_value(0.25, method="normal") == pytest.approx(p[0], rel=0.5)
 
 
