@@ -36,6 +36,7 @@ extensions = [
     "public_names",
     "code_links",
     "notebook_pages",
+    "navigation_titles",
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_*", "conftest.py", "data"]

@@ -421,3 +421,80 @@ def test_pages_read_in_the_checkout_show_their_code():
     written = [line for line in file.read_text().splitlines() if line]
     # The page begins below the docstring of the file.
     assert written[1 : 1 + len(shown)] == shown
+
+
+NESTED_SITE = {
+    "conf.py": """
+import sys
+sys.path.insert(0, {extensions!r})
+extensions = ["myst_parser", "sphinx.ext.viewcode", *{added!r}]
+html_theme = "furo"
+html_copy_source = False
+""",
+    "index.md": """# Site
+
+```{{toctree}}
+:maxdepth: 2
+first
+folder/second
+```
+
+```{{toctree}}
+:hidden:
+third
+```
+""",
+    "first.md": "# First *page*\n\n## Part\n\n### Piece\n\n## Other part\n",
+    "folder/second.md": """# Second
+
+## Part with pages
+
+### Piece with pages
+
+```{{toctree}}
+deep
+Another title <deeper>
+```
+
+```{{only}} nobody
+## For nobody
+```
+
+## Part without
+""",
+    "folder/deep.md": "# Deep\n\n## Part\n\n```{{toctree}}\n:maxdepth: 1\nlast\n```\n",
+    "folder/deeper.md": "# Deeper\n\nNo parts.\n",
+    "folder/last.md": "# Last\n\n## Part of it\n",
+    "third.md": "# Third\n\n# Second title on a page\n\n## Part\n",
+}
+
+
+@pytest.mark.long
+def test_navigation_of_titles_alone_is_that_of_the_theme_to_the_byte(tmp_path):
+    application = pytest.importorskip("sphinx.application")
+    for needed in ("furo", "myst_parser"):
+        pytest.importorskip(needed)
+    sites = {}
+    for added in ([], ["navigation_titles"]):
+        source, built = (tmp_path / f"{kind}{len(added)}" for kind in ("docs", "html"))
+        for name, text in NESTED_SITE.items():
+            path = source / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            extensions = str(DOCS / "_extensions")
+            path.write_text(text.format(extensions=extensions, added=added))
+        site = application.Sphinx(
+            source, source, built, tmp_path / f"trees{len(added)}", "html", status=None
+        )
+        site.build(force_all=True)
+        sites[len(added)] = {
+            path.relative_to(built): path.read_bytes() for path in built.rglob("*.html")
+        }
+        assert hasattr(site, "_contents_by_title") == bool(added)
+    assert len(sites[0]) > len(NESTED_SITE)
+    assert sites[1] == sites[0]
+    # Pages below parts are led to, and parts are not.
+    (navigation,) = re.findall(
+        rb'class="sidebar-tree">(.*?)</div>', sites[0][Path("index.html")], re.DOTALL
+    )
+    assert b"folder/last.html" in navigation
+    assert b"#part" not in navigation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import importlib
@@ -198,6 +199,60 @@ def test_every_audit_lies_where_its_part_looks():
     assert len(marked) > 10
     for path in marked:
         assert any(path.is_relative_to(folder) for folder in folders), path
+
+
+def test_every_generated_test_lies_in_a_file_that_its_part_collects(request):
+    """The part `fresh` collects the files that its pattern finds, and no others.
+
+    A generated test could escape it in two ways. Its file may import hypothesis in a
+    form that the pattern misses, or the test may come from a module that only helps
+    tests. Of the tests that this very run collected, pytest itself says which are
+    generated.
+    """
+    script = (ROOT / ".ci" / "run").read_text()
+    ((files, pattern),) = re.findall(
+        r"grep -rlE --include='([^']+)' '([^']+hypothesis)' tests\)", script
+    )
+    collected, importing = set(), set()
+    for path in (ROOT / "tests").rglob("*.py"):
+        text = path.read_text()
+        imported = imports_of_hypothesis(ast.parse(text))
+        if not path.match(files):
+            makers = imported & {"hypothesis", "given", "stateful"}
+            assert not makers or path.name == "conftest.py", (path, makers)
+            continue
+        if imported:
+            importing.add(path)
+        if re.search(pattern, text, re.MULTILINE):
+            collected.add(path)
+    assert len(importing) > 100
+    assert collected == importing
+    generated = {
+        item.path
+        for item in request.session.items
+        if item.get_closest_marker("hypothesis")
+    }
+    assert generated <= collected
+
+
+def imports_of_hypothesis(tree):
+    """Return the names under hypothesis that a module imports, at any depth.
+
+    The package as a whole counts as `hypothesis`, `hypothesis.stateful` as `stateful`.
+    """
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            package, *rest = name.split(".")
+            if package == "hypothesis":
+                found.add(rest[0] if rest else package)
+    return found
 
 
 def test_the_guide_names_files_that_exist():

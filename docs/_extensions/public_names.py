@@ -73,19 +73,35 @@ def entry_name(module: ModuleType, name: str) -> str:
 
 def data_docstring(module: ModuleType, name: str) -> str:
     """Return the string below the assignment of a name, wherever it is assigned."""
-    for path in Path(module.__file__ or "").parent.rglob("*.py"):
-        body = ast.parse(path.read_text()).body
-        for statement, below in pairwise(body):
-            targets = getattr(
-                statement, "targets", [getattr(statement, "target", None)]
-            )
-            if name in [getattr(one, "id", "") for one in targets]:
-                value = getattr(below, "value", None)
-                if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    return " ".join(value.value.split())
+    folder = Path(module.__file__ or "").parent
+    told = data_docstrings(folder).get(name)
+    if told is not None:
+        return told
     raise LookupError(
         f"{module.__name__}.{name} has no string below it that says what it is"
     )
+
+
+@cache
+def data_docstrings(folder: Path) -> dict[str, str]:
+    """Return the string below each assignment at the head of a module, by its name.
+
+    Of several modules that assign a name, the first one counts.
+    """
+    told: dict[str, str] = {}
+    for path in folder.rglob("*.py"):
+        for statement, below in pairwise(ast.parse(path.read_text()).body):
+            value = getattr(below, "value", None)
+            if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
+                continue
+            targets = getattr(
+                statement, "targets", [getattr(statement, "target", None)]
+            )
+            for target in targets:
+                told.setdefault(
+                    getattr(target, "id", ""), " ".join(value.value.split())
+                )
+    return told
 
 
 def first_sentence(value: Any) -> str:
@@ -186,6 +202,7 @@ def with_guide(docname: str, text: str) -> str:
     return text
 
 
+@cache
 def proof_place(name: str) -> str:
     """Return where a mechanism is proved: a page of its name, or a part of one."""
     kind = _registry()[name].__name__
@@ -201,6 +218,7 @@ def proof_place(name: str) -> str:
     )
 
 
+@cache
 def guide_place(name: str) -> str:
     """Return where the guide to a mechanism stands: a page, or a part of one."""
     asked = f"<!-- guide of {name} -->"
