@@ -577,7 +577,8 @@ class Domain(Attributes):
         """Give each district its cell; records are points, a column per coordinate.
 
         `Histogram.from_records` then counts points, from columns such as lon and lat;
-        how many lie outside stays private, in a cell of its own (``outside="cell"``).
+        how many lie outside stays private, in a cell of its own (``outside="cell"``) or
+        in the nearest districts (``outside="clamp"``).
         The domain keeps a digest of the borders: the same ids with others are another.
 
         Parameters

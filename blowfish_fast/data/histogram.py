@@ -338,9 +338,10 @@ class Histogram(PrivateCounts):
         outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
             What happens to values outside the domain and to missing ones: an error
             that does not say how many there are; the nearest edge cell (the first
-            for missing values); or a cell of their own, which the histogram's domain
-            gains for that attribute. One "clamp" for all attributes is about numbers
-            and dates, and leaves levels alone. Left out: the cell if `domain` has it
+            for missing values), or the nearest district of a point; or a cell of their
+            own, which the histogram's domain gains for that attribute. One "clamp" for
+            all attributes is about numbers, dates and districts with borders, and
+            leaves other levels alone. Left out: the cell if `domain` has it
             (`Domain.with_extra_cells`), else refused. They are never dropped, because
             the total would stop being what the policy says it is.
         person, record : str or column, optional

@@ -1,7 +1,8 @@
 """From the values of records to cell numbers; nothing is ever dropped.
 
     refuse   an error that says that there are some, never how many
-    clamp    the nearest edge cell; the first cell for missing values
+    clamp    the nearest edge cell, or the nearest district of a point; the first cell
+             for missing values
     cell     a public cell of its own, which the domain gains
 
 Dropping stray records would make a private number look public: the total of what is
@@ -11,6 +12,7 @@ left depends on how many there were.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
@@ -87,8 +89,8 @@ def domain_with_rules(
     ------
     InputError
         If a word is none of the three, or levels or words are to be clamped: by name,
-        or because no attribute has numbers or dates. One "clamp" for all attributes
-        leaves levels and words as they are without it.
+        or because no attribute has numbers, dates or districts with borders. One
+        "clamp" for all attributes leaves levels and words as they are without it.
     """
     beyond = _treatments(domain, outside, "outside", OUTSIDE)
     rules = list(map(Rule, beyond, _treatments(domain, missing, "missing", MISSING)))
@@ -99,6 +101,8 @@ def domain_with_rules(
                 received='"clamp"',
                 way_out=f'Ask for "cell" or "refuse" for {called(attribute)}',
             )
+        if attribute.borders is not None and rule.outside == "clamp":
+            rule = rule._replace(outside="refuse")
         if attribute.levels is not None and "clamp" in rule:
             raise InputError(
                 "levels have no nearest cell; list an 'other' level in the domain, or "
@@ -144,8 +148,33 @@ def _treatments(
 
 
 def has_nearest(attribute: Axis) -> bool:
-    """Return whether values outside have a nearest cell, as numbers and dates have."""
-    return attribute.levels is None and attribute.keys is None
+    """Return whether values outside have a nearest cell.
+
+    Numbers and dates have one, and points have a nearest district (Lemma DI4).
+    """
+    plain = attribute.levels is None and attribute.keys is None
+    return plain or attribute.borders is not None
+
+
+def rule_of_levels(rule: Rule) -> Rule:
+    """Return the rule for spelled levels: points have a nearest district, ids none."""
+    return rule._replace(outside="refuse") if rule.outside == "clamp" else rule
+
+
+def _clamping(domain: Attributes, rules: list[Rule]) -> Attributes:
+    """Return the domain whose borders take points outside to the nearest district."""
+    clamped = [
+        attribute.borders is not None and rule.outside == "clamp"
+        for attribute, rule in zip(domain.attributes, rules, strict=True)
+    ]
+    if not any(clamped):
+        return domain
+    return domain._of(
+        replace(attribute, borders=attribute.borders.clamping())
+        if nearest and attribute.borders is not None
+        else attribute
+        for attribute, nearest in zip(domain.attributes, clamped, strict=True)
+    )
 
 
 def cell_blocks(
@@ -209,7 +238,7 @@ def place_blocks(
         for attribute, rule in zip(domain.attributes, rules, strict=True)
     ]
     problems: list[InputError] = []
-    for columns in record_blocks(records, domain):
+    for columns in record_blocks(records, _clamping(domain, rules)):
         placed = []
         for place, column in zip(placers, columns, strict=True):
             try:
@@ -238,7 +267,7 @@ def raise_together(problems: Iterable[InputError]) -> None:
 def _placer(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     """Return the function from a column to cells, with its tables built once."""
     if attribute.levels is not None:
-        return _by_level(attribute, rule)
+        return _by_level(attribute, rule_of_levels(rule))
     if attribute.cuts is not None:
         return _by_edges(attribute, rule)
     if attribute.by_rule:
@@ -577,6 +606,8 @@ def refuse_strays(attribute: Axis, rule: Rule, outside: Any, missing: Any) -> No
         If there are some that were to be refused.
     """
     name, problems = called(attribute), []
+    if attribute.levels is not None:
+        rule = rule_of_levels(rule)
     if missing and rule.missing == UNDATED:
         problems.append(
             CountsError(

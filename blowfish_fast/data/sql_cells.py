@@ -24,7 +24,7 @@ from blowfish_fast.errors import InputError, SizeError
 
 from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis
 from .level_numbers import NUMERAL, NumberedLevels, numbered_levels
-from .records import UNDATED, Rule, called
+from .records import UNDATED, Rule, called, rule_of_levels
 from .rules.steps import EXACT_IN_FLOATS
 from .rules.steps import NANOSECONDS as NANOSECONDS_IN
 
@@ -415,6 +415,7 @@ def _bisected(value: Any, cuts: FloatArray, low: int, high: int) -> Any:
 
 
 def _cell_of_level(column: Any, attribute: Axis, rule: Rule, bins: Bins | None) -> Cell:
+    rule = rule_of_levels(rule)
     absent = is_missing(column)
     value, levels = as_level(column, attribute)
     # Levels of one bin share a branch.

@@ -87,6 +87,7 @@ __getattr__, __dir__, __all__ = attach(
         "space.chosen_records": "Texts first_by_tag keyed_tags",
         "space.even_cells": "spread_evenly",
         "space.interval_pieces": "bucket_landmarks end_buckets",
+        "space.nearest_borders": "EdgeBoxes edge_boxes nearest_edges",
         "space.point_location": "NOWHERE OVERLAPPING edge_index "
         "first_clash locate_points",
         "space.record_cells": "Targets cells_between_edges count_into count_tables "

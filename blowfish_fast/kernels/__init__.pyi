@@ -103,6 +103,9 @@ from .space.interval_pieces import bucket_landmarks as bucket_landmarks
 from .space.interval_pieces import end_buckets as end_buckets
 from .space.interval_pieces import intervals_to_pieces as intervals_to_pieces
 from .space.interval_pieces import ranges_to_fractions as ranges_to_fractions
+from .space.nearest_borders import EdgeBoxes as EdgeBoxes
+from .space.nearest_borders import edge_boxes as edge_boxes
+from .space.nearest_borders import nearest_edges as nearest_edges
 from .space.point_location import NOWHERE as NOWHERE
 from .space.point_location import OVERLAPPING as OVERLAPPING
 from .space.point_location import edge_index as edge_index

@@ -20,6 +20,7 @@ def neighbours(
     domain: Domain | None = None,
     *,
     islands: Literal["refuse", "public"] = "refuse",
+    join: Literal["nearest"] | None = None,
 ) -> Graph:
     """Return the policy under which districts with a common border are joined.
 
@@ -38,6 +39,10 @@ def neighbours(
         What happens where some districts are not connected with the others, so that
         how many people live there would be published exactly: an error that names one,
         or that is said to be public.
+    join : {"nearest", None}
+        "nearest" joins parts of the map that share no border at their nearest
+        districts, the shortest way first, until the map is in one piece: in which of
+        the two somebody lives is then protected by epsilon, as between neighbours.
 
     Returns
     -------
@@ -60,6 +65,7 @@ def neighbours(
     array([1., 2.])
     """
     as_choice(islands, "islands", ("refuse", "public"))
+    as_choice(join, "join", ("nearest", None))
     cells = Domain.from_polygons(districts) if domain is None else domain
     attribute = cells.attributes[0]
     regular = (attribute.levels or ())[: attribute.regular]
@@ -70,6 +76,8 @@ def neighbours(
             way_out="Domain.from_polygons(districts) has such cells",
         )
     pairs = districts.neighbouring_pairs()
+    if join == "nearest":
+        pairs = np.concatenate([pairs, districts.joining_pairs()])
     stray = attribute.extra_cell(OUTSIDE)
     if stray is not None:
         rim = districts.rim()
@@ -85,6 +93,7 @@ def neighbours(
             f"{parts.count} parts of the map share no border, and how many people live "
             "in each would be published exactly",
             received=f"{names[alone]!r} among them",
-            way_out='islands="public" says that these numbers are no secret',
+            way_out='join="nearest" joins them at their nearest districts, and '
+            'islands="public" says that these numbers are no secret',
         )
     return policy

@@ -26,7 +26,12 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast._support.validation import as_integers, as_number, malformed_as
+from blowfish_fast._support.validation import (
+    as_integers,
+    as_number,
+    malformed_as,
+    quoted,
+)
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DomainError, InputError, WorkloadError, nearest
@@ -424,9 +429,49 @@ class Nesting:
             f"{', '.join(self.names)}"
         )
 
-    def labels(self, level: str) -> IntArray:
-        """Return the number of the district of each cell, for `Blocks` and others."""
-        return self._find(level).labels
+    def labels(self, level: str, *, outside: Any = None) -> IntArray:
+        """Return the number of the district of each cell, for `Blocks` and others.
+
+        Parameters
+        ----------
+        level : str
+            The level.
+        outside : str or int, optional
+            The id of a district of this level, to which the cells "(outside)" and
+            "(missing)" are counted. `Blocks` takes no cell without a block, and under a
+            block of their own how many people are outside would be public.
+
+        Returns
+        -------
+        ndarray of int64
+            The numbers; -1 for a cell in no district of the level.
+
+        Raises
+        ------
+        InputError
+            If there is no such level, or no such district.
+
+        Examples
+        --------
+        >>> nest = Nesting.from_codes(["AA", "AB", "BA"], [1, 2])
+        >>> place = nest.domain.with_extra_cells(outside=True)
+        >>> nest.over(place).labels("digits_1").tolist()
+        [0, 0, 1, -1]
+        >>> nest.over(place).labels("digits_1", outside="B").tolist()
+        [0, 0, 1, 1]
+        """
+        stated = self._find(level)
+        if outside is None:
+            return stated.labels
+        if outside not in stated.ids:
+            ids = [str(id) for id in stated.ids]
+            raise InputError(
+                f"outside names a district of {stated.name}"
+                f"{nearest(str(outside), ids)}",
+                received=quoted(outside),
+                way_out="Name one of them; that of a number is written as a number",
+            )
+        return np.where(stated.labels < 0, stated.ids.index(outside), stated.labels)
 
     def ids(self, level: str) -> tuple[Any, ...]:
         """Return the ids of the districts of a level, by number."""

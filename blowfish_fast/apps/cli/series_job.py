@@ -319,7 +319,7 @@ def next_job(
             job = replace(job, series=f"{job.series}:{epoch or FORMS[parts[1]][1]}")
         words = parse_series(job)
         assert words is not None
-        every, released = words.every, _released(ledger, words)
+        every, released = words.every, _released(ledger, words, job.request)
         if len(parts) > 2 and epoch is None and not released:
             epoch = words.epoch
     when = _chosen(every, released, epoch)
@@ -374,13 +374,19 @@ def _number(epoch: Epoch) -> int:
     return epoch.number
 
 
-def _released(path: str, words: EpochWords) -> dict[str, bool]:
-    """Return the epochs of a series in a ledger, and whether each is stored."""
+def _released(path: str, words: EpochWords, own: str | None) -> dict[str, bool]:
+    """Return the epochs that a job has released, and whether each is stored.
+
+    Several jobs may ask about one series, each under a request of its own: an epoch
+    that another job released is still to come for this one.
+    """
     if not Path(path).exists():
         return {}
     with Ledger(path) as ledger:
         series = words.series(ledger)
-        states = {name: ledger.entry(series.request(name)) for name in series.epochs()}
+        states = {
+            name: ledger.entry(series.request(name, own)) for name in series.epochs()
+        }
     return {
         name: entry.state != "reserved"
         for name, entry in states.items()

@@ -27,6 +27,7 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_positive, malformed_as, read_only
 from blowfish_fast.errors import DomainError, InputError
 
+from .nearest_districts import NearestDistricts
 from .polygon_files import (
     WGS84,
     NamedShapes,
@@ -382,7 +383,66 @@ class Districts:
         placed = kernels.locate_points(places_x, places_y, self._index)
         return np.where(inside, placed, -1)
 
-    def column(self, x: Any, y: Any) -> AnyArray:
+    def nearest(self, x: Any, y: Any) -> IntArray:
+        """Return the number of the district that holds a point, or else is nearest.
+
+        A public function of the point alone: Lemma DI4. In degrees distances are those
+        on the ground near the point, and longitudes 360 degrees apart are one place.
+        Which of two districts at the same distance is nearest is decided by floats, the
+        same way every time; of equal ones it is the first.
+
+        Parameters
+        ----------
+        x : array-like of float
+            Longitudes, or x, in the system of the districts.
+        y : array-like of float
+            Latitudes, or y.
+
+        Returns
+        -------
+        ndarray of int64
+            The numbers; -1 where a coordinate is missing.
+
+        Raises
+        ------
+        InputError
+            If they are not two lists of numbers of one length.
+
+        Examples
+        --------
+        >>> def square(x):
+        ...     ring = [[x, 0], [x + 1, 0], [x + 1, 1], [x, 1]]
+        ...     return {"type": "Polygon", "coordinates": [ring]}
+        >>> districts = Districts.from_shapes([square(0), square(1)], ["A", "B"])
+        >>> districts.nearest([0.5, 1.2, -7.0], [0.5, 9.0, 0.5])
+        array([0, 1, 0])
+        """
+        placed = self.locate(x, y)
+        xs, ys = (np.asarray(axis, dtype=np.float64).reshape(-1) for axis in (x, y))
+        astray = np.flatnonzero((placed == -1) & np.isfinite(xs) & np.isfinite(ys))
+        if astray.size:
+            around = self._nearest.next_to_the_map(xs[astray])
+            there = self.locate(around, ys[astray])
+            nearest = self._nearest.of_points(around, ys[astray])
+            placed[astray] = np.where(there >= 0, there, nearest)
+        return placed
+
+    @cached_property
+    def _nearest(self) -> NearestDistricts:
+        step, edges, owners = self._rounded(self.step)
+        return NearestDistricts(edges, owners, step, degrees=self.system == WGS84)
+
+    def joining_pairs(self) -> IntArray:
+        """Return the pairs of districts that connect parts without a common border.
+
+        The two nearest parts of the map are joined at their nearest districts, until
+        one part is left; none where the map is in one piece.
+        """
+        on_rim = np.zeros(len(self.ids), dtype=np.bool_)
+        on_rim[self.rim()] = True
+        return self._nearest.joining_pairs(self.neighbouring_pairs(), on_rim)
+
+    def column(self, x: Any, y: Any, *, nearest: bool = False) -> AnyArray:
         """Return the id of the district of each point, as a column of records.
 
         Parameters
@@ -391,13 +451,15 @@ class Districts:
             Longitudes, or x.
         y : array-like of float
             Latitudes, or y.
+        nearest : bool, default False
+            Whether a point outside has the id of the nearest district.
 
         Returns
         -------
         ndarray of object
             The ids; "(outside)" outside all districts, None without coordinates.
         """
-        placed = self.locate(x, y)
+        placed = self.nearest(x, y) if nearest else self.locate(x, y)
         named = np.empty(len(self.ids) + 1, dtype=object)
         named[:-1] = self.ids
         named[-1] = STRAY
@@ -408,7 +470,9 @@ class Districts:
         ids[~placeable.reshape(-1)] = None
         return ids
 
-    def numbered_column(self, x: Any, y: Any) -> AnyArray | None:
+    def numbered_column(
+        self, x: Any, y: Any, *, nearest: bool = False
+    ) -> AnyArray | None:
         """Return ids that are numbers as an array of numbers, which is counted sooner.
 
         Parameters
@@ -417,6 +481,8 @@ class Districts:
             Longitudes, or x.
         y : array-like of float
             Latitudes, or y.
+        nearest : bool, default False
+            Whether a point outside has the id of the nearest district.
 
         Returns
         -------
@@ -428,7 +494,8 @@ class Districts:
         if not plain:
             return None
         named = np.array([*self.ids, max(self.ids) + 1], dtype=np.int64)
-        ids: AnyArray = named[self.locate(x, y)]
+        placed = self.nearest(x, y) if nearest else self.locate(x, y)
+        ids: AnyArray = named[placed]
         placeable = np.isfinite(np.asarray(x, float)) & np.isfinite(
             np.asarray(y, float)
         )
@@ -532,6 +599,9 @@ class Borders:
         The columns with coordinates.
     districts : Districts, optional
         The polygons; a domain that was read from a file has none.
+    clamped : bool, default False
+        Whether a point outside stands for the nearest district. It belongs to the way
+        records are counted, not to the cells, so equal borders may differ in it.
     """
 
     def __init__(
@@ -539,10 +609,17 @@ class Borders:
         digest: str,
         columns: tuple[str, str],
         districts: Districts | None = None,
+        *,
+        clamped: bool = False,
     ) -> None:
         self.digest = digest
         self.columns = columns
         self._districts = districts
+        self._clamped = clamped
+
+    def clamping(self) -> Borders:
+        """Return the same borders, under which a point outside has the nearest one."""
+        return Borders(self.digest, self.columns, self._districts, clamped=True)
 
     @property
     def districts(self) -> Districts | None:
@@ -576,8 +653,9 @@ class Borders:
                 "of a domain does not hold",
                 way_out="Build it again: Domain.from_polygons(districts)",
             )
-        numbers = self._districts.numbered_column(x, y)
-        return self._districts.column(x, y) if numbers is None else numbers
+        terms = {"nearest": self._clamped}
+        numbers = self._districts.numbered_column(x, y, **terms)
+        return self._districts.column(x, y, **terms) if numbers is None else numbers
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Borders):

@@ -234,8 +234,21 @@ def _within(x: int, y: int, edge: IntArray) -> bool:
 
 
 @kernel
-def _first_clash(index: EdgeIndex) -> tuple[int, int, int]:
-    """Return two edges that cross (kind 2) or touch (kind 1); kind 0 if none do."""
+def edges_by_box(index: EdgeIndex) -> tuple[IntArray, IntArray]:
+    """Return where the edges of each box end, and the edges that touch it.
+
+    Parameters
+    ----------
+    index : EdgeIndex
+        What `edge_index` returned.
+
+    Returns
+    -------
+    held : ndarray of int64, shape (boxes + 1,)
+        Where the edges of each box end in `members`.
+    members : ndarray of int64
+        The edges, box by box; one that touches several boxes stands in each.
+    """
     left, bottom, width, height, boxes = (
         index.frame[0],
         index.frame[1],
@@ -265,6 +278,14 @@ def _first_clash(index: EdgeIndex) -> tuple[int, int, int]:
                         members[held[box]] = number
                         held[box] += 1
                 row += 1
+    return held, members
+
+
+@kernel
+def _first_clash(index: EdgeIndex) -> tuple[int, int, int]:
+    """Return two edges that cross (kind 2) or touch (kind 1); kind 0 if none do."""
+    boxes = index.frame[4]
+    held, members = edges_by_box(index)
     begin_of = 0
     for box in range(boxes * boxes):
         for one in range(begin_of, held[box]):

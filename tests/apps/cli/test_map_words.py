@@ -110,6 +110,19 @@ def test_neighbours_are_a_policy_of_polygons():
     assert "NAME=polygons:FILE:ID" in str(problem)
 
 
+def test_points_outside_are_counted_in_the_nearest_tract(empty_folder, country):
+    lon, lat = country
+    lines = [f"{x:.5f},{y:.5f}" for x, y in zip(lon, lat, strict=True) if y == y]
+    lines += ["70.0,1.9"] * 500
+    (empty_folder / "sea.csv").write_text("\n".join(["lon,lat", *lines]) + "\n")
+    words = ["release", "--data", "sea.csv", *TRACTS[:2], "--outside", "clamp", *ASKED]
+    assert told(*words, "--policy", "neighbours:nearest")["columns"] == {"tract": 6}
+    estimate = bf.Release.load("release.blowfish").estimate
+    east = np.count_nonzero((lon >= 2) & (lon < 3) & (lat >= 1)) + 500
+    assert estimate[5] == pytest.approx(east, abs=40)
+    assert estimate.sum() == pytest.approx(len(lines), abs=90)
+
+
 def test_a_map_that_cannot_be_written_is_refused_before_it_is_paid(empty_folder):
     words = ["release", "--data", "points.csv", *TRACTS, *ASKED]
     words += ["--policy", "add_remove"]

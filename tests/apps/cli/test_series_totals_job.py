@@ -193,6 +193,26 @@ def test_epochs_are_chosen_of_series_only(capsys):
     assert "leave it out" in capsys.readouterr().err
 
 
+def test_next_continues_a_series_under_a_request_of_its_own(tmp_path):
+    """Two jobs ask about one series, each under its own name and week by week."""
+    plain = JOB.replace("totals = true\nfrozen = true\n", "").replace(
+        "gaussian", "laplace"
+    )
+    plain = plain.replace("rho = 200", "epsilon = 20")
+    (tmp_path / "all.toml").write_text(plain.replace('"weekly', '"all'))
+    mine = plain.replace("total = 300", 'total = 300\nrequest = "mine"')
+    (tmp_path / "mine.toml").write_text(mine)
+    weeks = ["2025-W45", "2025-W46"]
+    for week in weeks:
+        assert told("next", "all.toml")["request"] == f"received/week/{week}"
+        own = told("next", "mine.toml")
+        # The week that the other job released is still to come for this one.
+        assert own["request"] == f"received/week/{week}/mine"
+        assert own["files"]["release"] == f"weekly-{week}.blowfish"
+        # Questions about one week add up; weeks do not.
+        assert own["remaining"] == 260
+
+
 # --- next, by date -----------------------------------------------------------------
 
 MONTHLY = """

@@ -236,7 +236,8 @@ class Job:
         "data",
         "RULE",
         "Values outside the domain: refuse (default), clamp numbers and dates into "
-        f"the end cells, or cell of their own; {PER_COLUMN}",
+        "the end cells and points into the nearest district, or cell of their own; "
+        f"{PER_COLUMN}",
         typed=str | None,
     )
     encoding: str | None = _in(

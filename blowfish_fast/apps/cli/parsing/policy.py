@@ -62,6 +62,8 @@ ORDERED = ("line", "threshold")
 """Policies that speak of neighbours and distances."""
 NEIGHBOURS = "neighbours"
 """Districts with a common border; the cell outside is next to those on the rim."""
+NEAREST = "nearest"
+"""Parts of a map without a common border are joined at their nearest districts."""
 PUBLIC = "public"
 """Instead of a column's policy: its values are no secret."""
 WAYS_TO_JOIN = ("all", "end", "apart")
@@ -464,7 +466,11 @@ def _tiles(domain: Domain, sizes: list[int]) -> IntArray:
 
 
 def _neighbours(setting: str, domain: Domain, words: str) -> Policy:
-    """Read ``neighbours``, or ``neighbours:public`` where islands are no secret."""
+    """Read ``neighbours``, and what becomes of islands.
+
+    ``neighbours:public`` says that they are no secret, ``neighbours:nearest`` joins
+    them at their nearest districts.
+    """
     borders = domain.attributes[0].borders
     if domain.ndim != 1 or borders is None or borders.districts is None:
         raise InputError(
@@ -472,13 +478,15 @@ def _neighbours(setting: str, domain: Domain, words: str) -> Policy:
             f"as NAME=polygons:FILE:ID; received {words!r}",
             way_out="Of several columns, state attribute:NAME=neighbours",
         )
-    if setting not in ("", PUBLIC):
+    if setting not in ("", PUBLIC, NEAREST):
         raise InputError(
-            "neighbours takes nothing, or neighbours:public where the numbers of "
-            f"people on islands are no secret; received {words!r}"
+            "neighbours takes nothing, neighbours:public where the numbers of people "
+            "on islands are no secret, or neighbours:nearest to join islands at their "
+            f"nearest districts; received {words!r}"
         )
-    islands: Any = "public" if setting else "refuse"
-    return neighbours(borders.districts, domain, islands=islands)
+    islands: Any = "public" if setting == PUBLIC else "refuse"
+    join: Any = "nearest" if setting == NEAREST else None
+    return neighbours(borders.districts, domain, islands=islands, join=join)
 
 
 def _graph(setting: str, domain: Domain, words: str) -> Policy:
