@@ -72,6 +72,8 @@ class Claim(NamedTuple):
         Returns intervals of the population, where such an answer has them.
     parts : Callable[[], tuple[FloatArray, FloatArray]], optional
         Returns the variances of sampling and of noise at the answers.
+    workload : Workload, optional
+        The queries, where each answer is one of them, in their order.
     """
 
     bounds: Bounds
@@ -81,6 +83,7 @@ class Claim(NamedTuple):
     counted: str = ""
     population: PopulationBounds | None = None
     parts: Callable[[], tuple[FloatArray, FloatArray]] | None = None
+    workload: Workload | None = None
 
     def rows(self) -> tuple[Workload, int]:
         """Return queries that intervals are made of, and of how many they are joint.
@@ -536,6 +539,27 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     def counts_people(self) -> bool:
         """Whether the answers are counts, and no sums, means or quantiles."""
         return self.measure == "count"
+
+    def queries(self) -> Workload:
+        """Return the workload whose queries are these answers, one for each group.
+
+        Returns
+        -------
+        Workload
+            What another mechanism may be asked about.
+
+        Raises
+        ------
+        InputError
+            If these are no counts of districts.
+        """
+        if self._claim.workload is None:
+            raise InputError(
+                "counts of districts are queries by themselves",
+                received=f"a {self.measure} by {', '.join(self.attributes)}",
+                way_out="Hand over release.of(...), release.level(...) or a workload",
+            )
+        return self._claim.workload
 
     def __getitem__(self, name: Any) -> Estimate:
         if name not in self._places:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -16,6 +17,8 @@ from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
 from blowfish_fast.mechanisms.example_data import Example, striped
 from blowfish_fast.policies import Policy
+from blowfish_fast.release.group_answers import GroupedAnswers
+from blowfish_fast.release.places.level_answers import named_districts
 from blowfish_fast.release.synthetic import coins_of
 from blowfish_fast.workloads import LevelTotals, Nesting, Workload
 
@@ -184,16 +187,89 @@ class Nested(Mechanism):
             fit = whole.astype(np.float64)
         return measurement.buckets.expand(fit[: tree.leaves].copy())
 
-    def expected_error(self, workload: Workload | None = None) -> FloatArray:
+    def expected_error(self, workload: Any = None) -> FloatArray:
         """Return the expected squared error of each query, before any fit.
 
-        Exact for the noise that would be drawn, and free: no data is read. That of the
-        mechanism's own levels takes O(districts) (Lemma NE3).
+        Exact for the noise that would be drawn, and free: no data is read. That of
+        levels takes O(districts) (Lemma NE3).
+
+        Parameters
+        ----------
+        workload : Workload, str, GroupedAnswers, mapping or array-like, optional
+            The queries: the name of a level; what `release.of` returned; districts as
+            `release.of` takes them, a mapping from ids of cells to names or the name of
+            the district of each cell. By default the mechanism's own levels.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries,)
+            In squared records, in the order of the queries.
+
+        Raises
+        ------
+        InputError
+            If there is no such level, or a mapping names a cell that there is not.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> nest = bf.Nesting.from_codes(["AA", "AB", "BA", "BB"], [1, 2])
+        >>> policy = bf.policies.AddRemove(nest.domain)
+        >>> nested = bf.Nested(policy, nest.workload(digits_2=1), epsilon=1)
+        >>> nested.expected_error("digits_1").round(2)
+        array([3.68, 3.68])
+        >>> nested.expected_error({"AA": "school", "BA": "school"}).round(2)
+        array([3.68])
         """
-        asked = self.workload if workload is None else workload
-        if not isinstance(asked, LevelTotals) or asked.nest != self.nest:
-            return super().expected_error(workload)
-        return np.concatenate([self._level_error(name) for name in asked.importance])
+        if workload is None or isinstance(workload, Workload):
+            asked = self.workload if workload is None else workload
+            if not isinstance(asked, LevelTotals) or asked.nest != self.nest:
+                return super().expected_error(workload)
+            errors = [self._level_error(name) for name in asked.importance]
+            return np.concatenate(errors)
+        if isinstance(workload, str):
+            self.nest.ids(workload)
+            return self._level_error(workload)
+        return super().expected_error(self._districts(workload)[0])
+
+    def errors_by_district(self, districts: Any) -> dict[Any, float]:
+        """Return the root mean squared error of each district, by its name.
+
+        Before anything is paid, and from public values alone: least squares, before any
+        fit. 0 means that a count is exact, infinity that it is not known.
+
+        Parameters
+        ----------
+        districts : str, GroupedAnswers, mapping or array-like
+            A level, or districts off the tree, as in `expected_error`.
+
+        Returns
+        -------
+        dict
+            The errors, in records.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> nest = bf.Nesting.from_codes(["AA", "AB", "BA", "BB"], [1, 2])
+        >>> policy = bf.policies.AddRemove(nest.domain)
+        >>> nested = bf.Nested(policy, nest.workload(digits_2=1), epsilon=1)
+        >>> errors = nested.errors_by_district("digits_1")
+        >>> {name: round(error, 2) for name, error in errors.items()}
+        {'A': 1.92, 'B': 1.92}
+        """
+        if isinstance(districts, str):
+            names: Any = self.nest.ids(districts)
+        else:
+            districts, names = self._districts(districts)
+        errors = np.sqrt(self.expected_error(districts)).tolist()
+        return dict(zip(names, errors, strict=True))
+
+    def _districts(self, districts: Any) -> tuple[Workload, Sequence[Any]]:
+        """Return districts off the tree as a workload, and their names."""
+        if isinstance(districts, GroupedAnswers):
+            return districts.queries(), list(districts)
+        return named_districts(self.domain, districts)
 
     def _level_error(self, name: str) -> FloatArray:
         """Return the variance of each district of a level."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.release.grants import Scope, counted_records
 from blowfish_fast.release.group_answers import Claim, GroupedAnswers
@@ -62,14 +63,16 @@ def answers_of_level(release: AnswerSource, name: str) -> GroupedAnswers:
             way_out=f"Release with nest.workload({name}=...) above 0",
         )
     ids = release.details["district_ids"].get(name)
-    return answers_of(release, asked, name, cell_ids(release) if ids is None else ids)
+    return answers_of(
+        release, asked, name, cell_ids(release.domain) if ids is None else ids
+    )
 
 
-def cell_ids(release: AnswerSource) -> Sequence[Any]:
-    """Return what the cells of a release are called: their levels, or numbers."""
-    attribute = release.domain.attributes[0]
-    if release.domain.ndim > 1 or attribute.levels is None:
-        return range(release.domain.size)
+def cell_ids(domain: Domain) -> Sequence[Any]:
+    """Return what cells are called: their levels, or numbers."""
+    attribute = domain.attributes[0]
+    if domain.ndim > 1 or attribute.levels is None:
+        return range(domain.size)
     return (*attribute.levels[: attribute.regular], *attribute.extras)
 
 
@@ -98,13 +101,33 @@ def district_answers(release: AnswerSource, districts: Any) -> GroupedAnswers:
     InputError
         If a mapping names a cell that there is not.
     """
+    asked, names = named_districts(release.domain, districts)
+    return answers_of(release, asked, "district", names)
+
+
+def named_districts(domain: Domain, districts: Any) -> tuple[Workload, Sequence[Any]]:
+    """Return the totals of public districts as a workload, and what they are called.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    districts : array-like, mapping or Regions
+        As in `district_answers`.
+
+    Returns
+    -------
+    workload : Workload
+        One query per district.
+    names : sequence
+        The name of each.
+    """
     if isinstance(districts, Regions):
-        return answers_of(release, districts, "district", range(districts.queries))
+        return districts, range(districts.queries)
     by_id = _by_id(districts)
     if by_id is not None:
-        districts = _crosswalk(cell_ids(release), by_id)
-    asked, names = Regions.named(release.domain, districts)
-    return answers_of(release, asked, "district", names)
+        districts = _crosswalk(cell_ids(domain), by_id)
+    return Regions.named(domain, districts)
 
 
 def _by_id(districts: Any) -> Mapping[Any, Any] | None:
@@ -171,6 +194,7 @@ def answers_of(
             release,
             counted_records(release),
             partial(_population, release, asked),
+            workload=asked,
         ),
         seeded=not release.private,
     )

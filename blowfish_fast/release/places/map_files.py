@@ -281,7 +281,7 @@ def _polygons(
             "a map needs Districts, such as Districts.from_file(path, id=...)",
             received=type(districts).__name__,
         )
-    ids = list(cell_ids(release))
+    ids = list(cell_ids(release.domain))
     shape_of = dict(zip(districts.ids, districts.drawn_shapes, strict=True))
     attribute = release.domain.attributes[0]
     lacking = [id for id in ids[: attribute.regular] if id not in shape_of]

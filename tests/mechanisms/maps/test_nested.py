@@ -281,3 +281,56 @@ def test_errors_of_a_made_up_country_are_those_that_were_designed():
     alike = bf.Nested(policy, nest.workload(**dict.fromkeys(levels, 1.0)), epsilon=1)
     total = sum(error**2 for error in alike.errors_by_level().values())
     assert total <= 253 * 1.03
+
+
+def test_districts_off_the_tree_are_priced_before_they_are_paid(country):
+    nest, counts = country
+    mechanism = bf.Nested(
+        bf.policies.AddRemove(nest.domain), nest.workload(county=1, block=1), epsilon=1
+    )
+    release = mechanism.release(counts, rng=1)
+    names = ["north", "south", None] * 20
+    blocks = nest.ids("block")
+    mapped = {
+        id: name for id, name in zip(blocks, names, strict=True) if name is not None
+    }
+    labels = np.array([0, 1, -1] * 20)
+    stated = [Regions(nest.domain, labels), names, mapped, release.of(names)]
+    expected = release.standard_errors(stated[0])
+    for districts in stated:
+        errors = np.sqrt(mechanism.expected_error(districts))
+        np.testing.assert_allclose(errors, expected)
+    assert mechanism.errors_by_district(mapped) == pytest.approx(
+        dict(zip(["north", "south"], expected, strict=True))
+    )
+    # What was asked of one release is priced for another mechanism.
+    finer = bf.Nested(mechanism.policy, nest.workload(block=1), epsilon=2)
+    assert finer.errors_by_district(release.of(names))["north"] < expected[0]
+    assert finer.errors_by_district(release.level("county")) == pytest.approx(
+        finer.errors_by_district("county")
+    )
+    for level in nest.names:
+        by_id = mechanism.errors_by_district(level)
+        assert tuple(by_id) == nest.ids(level)
+        np.testing.assert_allclose(
+            list(by_id.values()), release.standard_errors(nest.level(level))
+        )
+        np.testing.assert_allclose(
+            mechanism.expected_error(level), np.square(list(by_id.values()))
+        )
+    with pytest.raises(InputError, match="no level 'town'"):
+        mechanism.expected_error("town")
+    with pytest.raises(InputError, match="those of no cell"):
+        mechanism.expected_error({"nowhere": "north"})
+    ages = _ages()
+    laplace = bf.Laplace(bf.policies.AddRemove(ages), epsilon=1)
+    means = laplace.release(np.full(ages.shape, 9), rng=1).group_by("sex").mean("age")
+    with pytest.raises(InputError, match="counts of districts"):
+        means.queries()
+
+
+def _ages():
+    return bf.Domain.product(
+        bf.Domain.from_edges([0, 10, 20], name="age"),
+        bf.Domain.from_levels(["F", "M"], name="sex"),
+    )
