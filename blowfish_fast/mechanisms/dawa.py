@@ -213,9 +213,10 @@ class Dawa(Mechanism):
         How buckets are chosen; "best", fixed on the benchmark data, is
         `DyadicRectangles` on two attributes of at most 2^26 cells, and `DyadicTree`
         otherwise, along a Hilbert curve where there are several, and with no bucket
-        above a sixteenth of the line where ranges of one attribute are asked; on a
-        `WideDomain` of one attribute, or of two, it is `Descent`, which alone serves
-        there, along boxes of a map. Where
+        above a sixteenth of the line where ranges of one attribute are asked, or, for
+        an epsilon, above an eighth where longer ones, as drawn, cover two thirds of it
+        beside short ones; on a `WideDomain` of one attribute, or of two, it is
+        `Descent`, which alone serves there, along boxes of a map. Where
         ranges or cells of a line of 1,024 cells or more are asked for an epsilon, it
         first spends 20 over the number of cells of epsilon on a private test how rough
         the line is (``details["roughness"]``): a smooth line (0) gets 1/5 for its
@@ -338,6 +339,8 @@ class Dawa(Mechanism):
                     query_cells=typical,
                     dimensions=dimensions,
                     longest=LONGEST if cut else None,
+                    # In rho it was not measured.
+                    loosens=cut and self.budget.power == 1,
                 )
             # The rectangles are one of two ways to divide a map; a test chooses.
             on_map = isinstance(partition, DyadicRectangles) and asks_boxes(workload)

@@ -229,6 +229,21 @@ def test_buckets_are_cut_where_ranges_of_a_line_are_asked():
     ):
         dawa = bf.Dawa(policy, asked, epsilon=1)
         assert dawa.partition.longest == longest
+        assert dawa.partition.loosens == (longest is not None)
         assert dawa.share == Fraction(1, 5)
+    assert not bf.Dawa(policy, some, rho="0.01").partition.loosens
     release = bf.Dawa(policy, some, epsilon="0.01").release([0] * 4096, rng=1)
     assert np.diff(release.details["edges"]).max() <= 256
+
+
+def test_buckets_may_be_an_eighth_of_a_line_whose_records_stand_together():
+    line = bf.Domain(4096)
+    some = bf.workloads.Ranges(line, [3, 9], [400, 10])
+    counts = np.zeros(4096, dtype=np.int64)
+    counts[:32] = 50 * np.arange(1, 33)
+    dawa = bf.Dawa(bf.policies.AddRemove(line), some, epsilon="0.1")
+    edges = [dawa.release(counts, rng=seed).details["edges"] for seed in range(8)]
+    longest = [np.diff(each).max() for each in edges]
+    assert set(longest) <= {256, 512}
+    # Whether long buckets cover two thirds is drawn.
+    assert np.median(longest) == 512

@@ -250,10 +250,10 @@ def test_runs_that_charge_the_whole_rate_for_a_record_are_caught(monkeypatch):
     assert runs_ratio(pair, ADD_REMOVE, 0.5) <= 4
 
 
-def cut_laws(pair, policy):
+def cut_laws(pair, policy, **settings):
     """Return the exact laws of buckets of at most two of four cells on a pair."""
     case = {"policy": policy, "epsilon": Fraction(4)}
-    tree = DyadicTree(longest="1/2").priced(2.0)
+    tree = DyadicTree(**{"longest": "1/2", **settings}).priced(2.0)
     return [exact_law(tree, counts, **case) for counts in pair]
 
 
@@ -270,6 +270,37 @@ def test_long_buckets_are_cut_at_no_cost(policy, pair, monkeypatch):
         exact_law(DyadicTree().priced(2.0), pair[0], policy=policy, epsilon=Fraction(4))
     )
     assert max(abs(math.log(first[one] / second[one])) for one in first) <= 4
+
+
+@pytest.mark.parametrize(
+    ("policy", "pair"), [(ADD_REMOVE, SPARSE), (ADD_REMOVE, SPIKES), (FULL, MOVED)]
+)
+def test_a_length_that_follows_the_draw_costs_nothing(policy, pair, monkeypatch):
+    monkeypatch.setattr(dyadic_tree, "SHORTEST_LIMIT", 1)
+    # Of four cells, two or more are long, and single ones are fine.
+    monkeypatch.setattr(dyadic_tree, "FINE_PARTS", 1)
+    monkeypatch.setattr(dyadic_tree, "MOSTLY_LONG", Fraction(1, 2))
+    first, second = cut_laws(pair, policy, longest="1/4", loosens=True)
+    assert first.keys() == second.keys()
+    assert sum(first.values()) == pytest.approx(1.0)
+    # A pair beside two single cells stays; anything else is cut into single cells.
+    assert len(first) == 3
+    assert max(abs(math.log(first[one] / second[one])) for one in first) <= 4
+
+
+def test_a_length_that_follows_the_records_is_caught(monkeypatch):
+    plain = DyadicTree._choose
+
+    def of_few_records(self, counts, policy, epsilon, rng):
+        # Planted: buckets stay long where they hold few records.
+        tree = DyadicTree(longest=None if counts.sum() < 7 else self.longest)
+        return plain(tree.priced(2.0), counts, policy, epsilon, rng)
+
+    monkeypatch.setattr(dyadic_tree, "SHORTEST_LIMIT", 1)
+    monkeypatch.setattr(DyadicTree, "_choose", of_few_records)
+    pair = np.array([0, 3, 3, 0]), np.array([0, 3, 4, 0])
+    first, second = cut_laws(pair, ADD_REMOVE)
+    assert first.keys() != second.keys()
 
 
 @pytest.mark.parametrize(

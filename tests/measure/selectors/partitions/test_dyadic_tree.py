@@ -92,6 +92,28 @@ def test_short_buckets_are_left_alone():
     assert tree._cut_long(np.array([0, 50])).tolist() == [0, 50]
 
 
+def test_buckets_may_be_longer_where_long_ones_cover_two_thirds_beside_fine_ones():
+    tree = DyadicTree(longest="1/8", loosens=True)
+    # Of 768 cells a bucket has at most 64, or 128 where longer ones cover 512 of them
+    # and two have at most 4.
+    mostly = np.array([0, 200, 252, 256, 260, 768])
+    cut = [0, 128, 200, 252, 256, 260, 384, 512, 640, 768]
+    assert tree._cut_long(mostly).tolist() == cut
+    strict = DyadicTree(longest="1/8")
+    for drawn in (
+        [0, 200, 251, 256, 260, 768],
+        [0, 200, 256, 768],
+        [0, 64, 128, 192, 252, 256, 260, 768],
+    ):
+        edges = np.array(drawn)
+        assert tree._cut_long(edges).tolist() == strict._cut_long(edges).tolist()
+        assert np.diff(tree._cut_long(edges)).max() == 64
+    assert not strict.loosens
+    assert DyadicTree(loosens=True)._cut_long(mostly) is mostly
+    with pytest.raises(InputError, match="loosens is True or False"):
+        DyadicTree(loosens="yes")
+
+
 @pytest.mark.parametrize("longest", [0, -1, "1.01", 2])
 def test_the_longest_bucket_is_a_part_of_the_line(longest):
     with pytest.raises(InputError, match="part of the line"):
