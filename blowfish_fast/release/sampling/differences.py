@@ -26,10 +26,11 @@ from blowfish_fast._support.validation import as_confidence, as_number
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths, rough_half_widths
-from blowfish_fast.measure.total_error import many_steps_half_widths
+from blowfish_fast.measure.total_error import many_steps_half_widths, variance_of_few
 from blowfish_fast.release.query_grid import Grid, SparseRows, ValueRows, without_zeros
 
 from .designs import Bernoulli, Simple, Stratified
+from .drawn_sums import sums_of
 from .grids import GridMeans
 from .numbers import refuse_superpopulation
 from .p_values import LARGEST_P, LEAST_P
@@ -49,6 +50,8 @@ Compared = Literal["share", "mean", "count"]
 
 PRECISION = 1.005
 """P-values are rounded up by at most this factor."""
+SIDES = UP, DOWN = 0, 1
+"""Whether what is true lies above the estimate, or below it."""
 LEAST = 0.5
 """Where a group has fewer records, with their noise, nothing is known of it."""
 
@@ -87,12 +90,16 @@ class Law(NamedTuple):
         The noise in the answer itself.
     step : float
         How far one record moves the answer, at most.
+    hidden : tuple of two floats
+        The same as the variance counts it, of records that the sample may lack:
+        upwards and downwards, Lemma PN20.
     """
 
     sampling: float
     unsure: Spread
     noise: Spread
     step: float
+    hidden: tuple[float, float]
 
 
 class Difference(float):
@@ -131,16 +138,18 @@ class Difference(float):
         high : float
             The upper end.
         """
-        half = self._half_width(1.0 - as_confidence(confidence), fine=True)
-        return float(self) - half, float(self) + half
+        miss = 1.0 - as_confidence(confidence)
+        up, down = (self._half_width(miss, side, fine=True) for side in SIDES)
+        return float(self) - down, float(self) + up
 
     def p_value(self, against: float | str | Fraction = 0.0) -> float:
         """Return the p-value of "there is no difference", of these two, asked once.
 
         It is the largest miss at which the interval still holds 0, rounded up by less
-        than one in two hundred, and at least 1e-9. Noise is counted. Of few records it
-        is too small, since the sampling is taken as normal; of none it is 1. Who looks
-        at several pairs multiplies it by their number.
+        than one in two hundred, and at least 1e-9. Noise is counted, and records that
+        the sample may lack (Lemma PN20). Of few records it may still be too small,
+        since the sampling is taken as normal; of none it is 1. Who looks at several
+        pairs multiplies it by their number.
 
         Parameters
         ----------
@@ -157,16 +166,17 @@ class Difference(float):
         EpsilonError
             If it is no finite number.
         """
-        gap = abs(float(self) - as_number(against, "against", least=-math.inf))
-        if self._half_width(LARGEST_P, fine=False) >= gap:
+        beyond = as_number(against, "against", least=-math.inf) - float(self)
+        gap, side = abs(beyond), UP if beyond > 0.0 else DOWN
+        if self._half_width(LARGEST_P, side, fine=False) >= gap:
             return 1.0
-        if self._half_width(LEAST_P, fine=False) < gap:
+        if self._half_width(LEAST_P, side, fine=False) < gap:
             return LEAST_P
         # Logarithms are halved: a tail changes by factors.
         above, below = LARGEST_P, LEAST_P
         while above > PRECISION * below:
             middle = math.sqrt(above * below)
-            if self._half_width(middle, fine=False) >= gap:
+            if self._half_width(middle, side, fine=False) >= gap:
                 below = middle
             else:
                 above = middle
@@ -179,17 +189,25 @@ class Difference(float):
             sum(float(law.noise.variance[0]) for law in self._laws),
         )
 
-    def _half_width(self, miss: float, *, fine: bool) -> float:
+    def _half_width(self, miss: float, side: int, *, fine: bool) -> float:
         half_widths = noise_half_widths if fine else rough_half_widths
         taken = SIDE_SHARE * miss
-        sampling = 0.0
+        above = 0.0
         for law in self._laws:
             unsure = half_widths(law.unsure, 2.0 * taken / len(self._laws))
-            sampling += max(law.sampling + float(unsure[0]), 0.0)
-        if math.isinf(sampling):
+            above += max(law.sampling + float(unsure[0]), 0.0)
+        if math.isinf(above):
             return math.inf
-        noise, drawn = _added([law.noise for law in self._laws]), np.array([sampling])
-        step = np.array([max(law.step for law in self._laws)])
+        noise = _added([law.noise for law in self._laws])
+        step, hidden, seen = (
+            np.array([each])
+            for each in (
+                max(law.step for law in self._laws),
+                max(law.hidden[side] for law in self._laws),
+                sum(law.sampling for law in self._laws),
+            )
+        )
+        drawn = variance_of_few(np.array([above]), seen, hidden, miss - taken)
         ends = (
             half_widths(noise.plus(drawn), miss - taken),
             many_steps_half_widths(noise, drawn, miss - taken, step),
@@ -335,7 +353,10 @@ def _law(source: Sampled, row: Any) -> Law:
     squared = SparseRows(domain, without_zeros(squares))
     drawn = float(source.answers(squared)[0])
     (step,) = steps_of(linear.matrix).tolist()
-    return Law(max(drawn, 0.0), source.spread(squared), source.spread(linear), step)
+    sums = sums_of(source)
+    up, down = (float(sums.farthest(row, np.array([side == UP]))[0]) for side in SIDES)
+    noises = source.spread(squared), source.spread(linear)
+    return Law(max(drawn, 0.0), *noises, step, (up, down))
 
 
 def from_means(source: Sampled, row: FloatArray, strata: Strata) -> FloatArray:
