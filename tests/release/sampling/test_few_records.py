@@ -204,11 +204,14 @@ def bell_width(records, epsilon):
     return float(np.diff(bounds).mean())
 
 
-@pytest.mark.parametrize(("epsilon", "wider"), [(1, 1.001), (12, 1.05)])
-def test_bell_shaped_values_pay_next_to_nothing(monkeypatch, epsilon, wider):
-    with_room = bell_width(300, epsilon)
+@pytest.mark.parametrize(
+    ("records", "epsilon", "wider"), [(300, 1, 1.001), (300, 12, 1.05), (100, 12, 1.25)]
+)
+def test_bell_shaped_values_pay_next_to_nothing(monkeypatch, records, epsilon, wider):
+    with_room = bell_width(records, epsilon)
     forget_the_room(monkeypatch)
-    assert bell_width(300, epsilon) <= with_room <= wider * bell_width(300, epsilon)
+    without = bell_width(records, epsilon)
+    assert without <= with_room <= wider * without
 
 
 def test_people_who_are_all_drawn_hide_nobody():
