@@ -399,3 +399,67 @@ def test_a_count_of_few_records_is_held_by_the_variance_that_it_may_hide(mean):
     # Nothing varies where no record moves the answer.
     none = np.zeros(1)
     assert total_error.variance_of_few(none, none, none, 0.05).tolist() == [0.0]
+
+
+def test_the_room_alone_would_not_hold_counts_of_few_records():
+    # By the law of Poisson counts: what PN20 takes, and the least of it, z^2 steps.
+    counts, means = np.arange(500.0), np.geomspace(0.05, 60.0, 2_000)[:, None]
+    law, ones = stats.poisson.pmf(counts, means), np.ones(500)
+
+    def most_missed(variance, added):
+        reach = 1.96 * np.sqrt(variance) + added
+        return (law * (np.abs(counts - means) > reach)).sum(axis=1).max()
+
+    taken = total_error.variance_of_few(counts, counts, ones, 0.05)
+    room = np.maximum(counts, 1.96**2)
+    assert most_missed(taken, 0.5) == pytest.approx(0.054, abs=0.001)
+    assert most_missed(taken, 0.0) == pytest.approx(0.064, abs=0.001)
+    assert most_missed(room, 0.5) == pytest.approx(0.080, abs=0.001)
+    assert most_missed(room, 0.0) == pytest.approx(0.111, abs=0.001)
+
+
+def test_what_a_sample_does_not_show_is_held_by_the_score_of_its_far_end():
+    """Lemma PN20, (i) to (iv), over laws of values and samples."""
+    rng, distance = np.random.default_rng(2), 1.96
+    miss = 2 * special.ndtr(-distance)
+    for trial in range(50):
+        part, values = rng.dirichlet(np.full(5, 0.5)), rng.normal(size=5)
+        weights, squared = np.ones(5), np.ones(5)
+        if trial % 2:
+            # A person adds w with the chance 1 / w, and w (w - 1) y^2 to Q.
+            weights = rng.uniform(1, 9, 5)
+            squared = weights * (weights - 1.0)
+        values -= part @ values
+        far = max((squared * values / weights).max(), 0.0)
+        added = squared * values**2 - far * weights * values
+        sample = part / weights
+        assert sample @ added == pytest.approx(sample @ (squared * values**2))
+        assert added[(squared * values / weights).argmax()] == pytest.approx(
+            0, abs=1e-9
+        )
+        # (ii): the room is where the score test ends.
+        seen, step = rng.uniform(0, 20, 1), np.array([rng.uniform(1.0, 3.0)])
+        reach = distance * np.sqrt(total_error.variance_of_few(seen, seen, step, miss))
+        if reach[0] ** 2 < distance**2 * FEWEST_STEPS * step[0] ** 2:
+            assert reach**2 == pytest.approx(distance**2 * (seen + step * reach))
+            assert reach[0] >= distance**2 * step[0]
+    # (iii): of two values W is no less than the variance of Wilson's interval.
+    for many in (5, 40, 300):
+        drawn, share = np.arange(many + 1.0), np.linspace(0.001, 0.999, 200)[:, None]
+        below = drawn - many * share
+        squares = drawn * (1 - share) ** 2 + (many - drawn) * share**2
+        score = squares + (1 - share) * np.abs(below)
+        lower = below <= 0.0
+        assert (score >= many * share * (1 - share) - 1e-9)[lower].all()
+        # Planted: the variance that the sample shows.
+        assert (squares < many * share * (1 - share) - 1e-9)[lower].any()
+    # (iv): without a record of the part p.
+    for many in (10.0, 50.0, 1_000.0):
+        part = np.linspace(1e-4, 0.5, 2_000)
+        one, ones = part / (1 - part), np.ones(part.size)
+        shown = many * one**2
+        variance = total_error.variance_of_few(shown, shown, ones, miss)
+        left_out = many * one > distance * np.sqrt(variance) * (1 + 1e-9)
+        assert (part[left_out] > distance**2 / many - 1e-9).all()
+        assert left_out.any()
+        assert ((1 - part[left_out]) ** many <= np.exp(-(distance**2)) + 1e-9).all()

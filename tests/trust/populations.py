@@ -183,6 +183,25 @@ def of_rare_values(measure, epsilon, rng, seed):
     return outside(answers.intervals(of="population"), np.full(GROUPS, truth))
 
 
+def of_rare_differences(epsilon, rng, seed):
+    """Ask how far means of small groups with a rare value lie off a large one's."""
+    sizes = np.append(np.full(GROUPS, SMALL), 400 * SMALL)
+    rare = rng.binomial(sizes, RARE)
+    values = bf.Domain.from_edges(range(3), name="value")
+    groups = bf.Domain.from_levels(range(GROUPS + 1), name="group")
+    policy = bf.policies.AddRemove(bf.Domain.product(groups, values))
+    counts = np.stack([sizes - rare, rare], axis=1)
+    drawn = released(counts, policy, seed, epsilon).sampled(bf.sampling.Simple())
+    large, means = drawn.where(group=GROUPS), {"of": "mean", "name": "value"}
+    bounds = [
+        drawn.where(group=group)
+        .difference(large, **means, values=[0.0, 1.0])
+        .interval()
+        for group in range(GROUPS)
+    ]
+    return outside(np.array(bounds), np.zeros(GROUPS))
+
+
 def groups_of_strata(rng, seed):
     """Draw two strata that differ much by unlike rates, and release their groups."""
     north = 40 * np.random.default_rng(7).dirichlet(np.full(6, 2.0), GROUPS)
@@ -346,12 +365,22 @@ def settings():
                 ("weighted", of_weights),
             )
         },
+        **{
+            f"{measure}s of small groups at epsilon 500": partial(
+                of_rare_values, measure, "500"
+            )
+            for measure in ("mean", "variance")
+        },
+        "differences of means of small groups at epsilon 500": partial(
+            of_rare_differences, "500"
+        ),
     }
 
 
 def asked_at_once(name):
     """Return how many answers a release of a setting has."""
-    if name.startswith(("means", "medians", "quantiles", "variances")):
+    grouped = ("means", "medians", "quantiles", "variances", "differences")
+    if name.startswith(grouped):
         return GROUPS
     if name == "rates, sampling taken as normal":
         return CELLS // 2

@@ -107,7 +107,21 @@ def test_a_variance_that_is_read_off_few_records_is_seen():
         # From the first record on, and without half a step added: Lemma PN18.
         return total_error.small_noise_half_widths(spread, variance, miss)
 
-    with patch.object(total_error, "many_steps_half_widths", without_steps):
+    # Without the room of Lemma PN20 either, which would hold them.
+    sums = "blowfish_fast.release.sampling.drawn_sums.variance_of_few"
+    with (
+        patch.object(total_error, "many_steps_half_widths", without_steps),
+        patch(sums, lambda above, *_: np.maximum(above, 0.0)),
+    ):
+        entry = measure.measure_population(600, small)
+    assert not entry["passed"]
+
+
+def test_records_that_a_small_group_does_not_show_are_not_forgotten():
+    small = ["means of small groups at epsilon 500"]
+    assert measure.measure_population(600, small)["passed"]
+    sums = "blowfish_fast.release.sampling.drawn_sums.variance_of_few"
+    with patch(sums, lambda above, *_: np.maximum(above, 0.0)):
         entry = measure.measure_population(600, small)
     assert not entry["passed"]
 

@@ -33,10 +33,11 @@ from blowfish_fast._support.validation import as_confidence, as_number
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths, rough_half_widths
-from blowfish_fast.measure.total_error import many_steps_half_widths
+from blowfish_fast.measure.total_error import many_steps_half_widths, variance_of_few
 from blowfish_fast.release.query_grid import Grid, SparseRows, ValueRows, without_zeros
 
 from .designs import Bernoulli, Simple, Stratified
+from .drawn_sums import sums_of
 from .grids import GridMeans
 from .numbers import refuse_superpopulation
 from .p_values import LARGEST_P, LEAST_P
@@ -56,6 +57,8 @@ Compared = Literal["share", "mean", "count"]
 
 PRECISION = 1.005
 """P-values are rounded up by at most this factor."""
+SIDES = UP, DOWN = 0, 1
+"""Whether what is true lies above the estimate, or below it."""
 LEAST = 0.5
 """Where a group has fewer records, with their noise, nothing is known of it."""
 
@@ -94,12 +97,16 @@ class Law(NamedTuple):
         The noise in the answer itself.
     step : float
         How far one record moves the answer, at most.
+    hidden : tuple of two floats
+        The same as the variance counts it, of records that the sample may lack:
+        upwards and downwards, Lemma PN20.
     """
 
     sampling: float
     unsure: Spread
     noise: Spread
     step: float
+    hidden: tuple[float, float]
 
 
 class End(NamedTuple):
@@ -166,9 +173,10 @@ class Difference(float):
         """Return the p-value of "there is no difference", of these two, asked once.
 
         It is the largest miss at which the interval still holds 0, rounded up by less
-        than one in two hundred, and at least 1e-9. Noise is counted. Of few records it
-        is too small, since the sampling is taken as normal; of none it is 1. Who looks
-        at several pairs multiplies it by their number.
+        than one in two hundred, and at least 1e-9. Noise is counted, and records that
+        the sample may lack (Lemma PN20). Of few records it may still be too small,
+        since the sampling is taken as normal; of none it is 1. Who looks at several
+        pairs multiplies it by their number.
 
         Parameters
         ----------
@@ -212,25 +220,36 @@ class Difference(float):
         return low <= stated <= high
 
     def _interval(self, miss: float, *, fine: bool) -> tuple[float, float]:
-        # All laws are symmetric, so half of the miss is spent on each side, whether
-        # both sides have the same error or each has its own.
-        halves = [self._half_width(end.laws, miss, fine=fine) for end in self._ends]
-        low, high = self._ends[0], self._ends[-1]
-        return low.number - halves[0], high.number + halves[-1]
+        # Half of the miss is spent on each side, whether both sides have the same
+        # laws or each has its own.
+        least, largest = self._ends[0], self._ends[-1]
+        down = self._half_width(least.laws, miss, DOWN, fine=fine)
+        up = self._half_width(largest.laws, miss, UP, fine=fine)
+        return least.number - down, largest.number + up
 
-    def _half_width(self, laws: list[Law], miss: float, *, fine: bool) -> float:
+    def _half_width(
+        self, laws: list[Law], miss: float, side: int, *, fine: bool
+    ) -> float:
         half_widths = noise_half_widths if fine else rough_half_widths
         taken = SIDE_SHARE * miss
-        sampling = 0.0
+        above = 0.0
         for law in laws:
             # Each end reads its variances for itself, and has its part of this miss.
             share = taken / len(laws) / len(self._ends)
             unsure = half_widths(law.unsure, 2.0 * share)
-            sampling += max(law.sampling + float(unsure[0]), 0.0)
-        if math.isinf(sampling):
+            above += max(law.sampling + float(unsure[0]), 0.0)
+        if math.isinf(above):
             return math.inf
-        noise, drawn = _added([law.noise for law in laws]), np.array([sampling])
-        step = np.array([max(law.step for law in laws)])
+        noise = _added([law.noise for law in laws])
+        step, hidden, seen = (
+            np.array([each])
+            for each in (
+                max(law.step for law in laws),
+                max(law.hidden[side] for law in laws),
+                sum(law.sampling for law in laws),
+            )
+        )
+        drawn = variance_of_few(np.array([above]), seen, hidden, miss - taken)
         ends = (
             half_widths(noise.plus(drawn), miss - taken),
             many_steps_half_widths(noise, drawn, miss - taken, step),
@@ -393,7 +412,10 @@ def _law(source: Sampled, row: Any) -> Law:
     squared = SparseRows(domain, without_zeros(squares))
     drawn = float(source.answers(squared)[0])
     (step,) = steps_of(linear.matrix).tolist()
-    return Law(max(drawn, 0.0), source.spread(squared), source.spread(linear), step)
+    sums = sums_of(source)
+    up, down = (float(sums.farthest(row, np.array([side == UP]))[0]) for side in SIDES)
+    noises = source.spread(squared), source.spread(linear)
+    return Law(max(drawn, 0.0), *noises, step, (up, down))
 
 
 def from_means(source: Sampled, row: FloatArray, strata: Strata) -> FloatArray:

@@ -19,14 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.typing import BoolArray, FloatArray
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths
+from blowfish_fast.measure.total_error import variance_of_few
 from blowfish_fast.release.query_grid import SparseRows, without_zeros
 
 from .designs import Simple, Stratified
-from .sampled_release import Sampled, as_sparse
+from .sampled_release import Sampled, as_sparse, largest_of
 from .strata import Strata, strata_of
 
 DRAWN, NOISE, MOMENT = 0.6, 0.3, 0.05
@@ -85,6 +86,53 @@ class DrawnSums:
         """
         squared = as_sparse(squares.multiply(self.source.weights[1][None, :]))
         return self._answered(without_zeros(squared), miss)
+
+    def variance_of_all(
+        self, rows: Any, below: BoolArray, taken: float, miss: float
+    ) -> FloatArray:
+        """Return the same, and no less than records that were not drawn hide: PN20.
+
+        Parameters
+        ----------
+        rows : scipy sparse array, shape (sums, cells)
+            The y of a record of each cell.
+        below : ndarray of bool, shape (sums,)
+            Whether the sum lies below 0, where the population has 0: then records of
+            the largest y are those that the sample may lack, and else of the least.
+        taken : float
+            What the variance that is seen misses with, as in `variance`.
+        miss : float
+            The miss of the interval in which it is used.
+
+        Returns
+        -------
+        ndarray of float64, shape (sums,)
+            The variances.
+        """
+        above, seen = (self.variance(rows, each) for each in (taken, 0.0))
+        return variance_of_few(above, seen, self.farthest(rows, below), miss)
+
+    def farthest(self, rows: Any, below: BoolArray) -> FloatArray:
+        """Return how far the farthest record moves a sum, as its variance counts it.
+
+        Parameters
+        ----------
+        rows : scipy sparse array, shape (sums, cells)
+            The y of a record of each cell.
+        below : ndarray of bool, shape (sums,)
+            Whether records of the largest y are looked for, or of the least.
+
+        Returns
+        -------
+        ndarray of float64, shape (sums,)
+            The variance that such records add for each unit by which they move the
+            sum: of a record that is counted w times and adds q y^2 to the variance,
+            q y / w.
+        """
+        weight, part = self.source.weights
+        each = as_sparse(rows.multiply((part / weight)[None, :]))
+        turned = each.multiply(np.where(below, 1.0, -1.0)[:, None])
+        return np.asarray(largest_of(turned))
 
     def half_widths(self, rows: Any) -> FloatArray:
         """Return half-widths that hold whatever the law of y: Lemma PN16.
@@ -158,13 +206,21 @@ class Split(NamedTuple):
         Noisy means of y in the sample.
     law : Spread
         The law of the noise in the sums, row by row.
-    ranges : ndarray of float64, shape (sums, strata)
-        How far y reaches in each stratum.
+    least : ndarray of float64, shape (sums, strata)
+        The least y of each stratum.
+    most : ndarray of float64, shape (sums, strata)
+        The largest y of each stratum.
     """
 
     means: FloatArray
     law: Spread
-    ranges: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    @property
+    def ranges(self) -> FloatArray:
+        """How far y reaches in each stratum."""
+        return np.asarray(self.most - self.least)
 
 
 class StratifiedSums(DrawnSums):
@@ -208,6 +264,29 @@ class StratifiedSums(DrawnSums):
         seen = self._from_means(rows, split, strata.squares_count, off, miss / 2.0)
         return np.asarray(seen + unknown)
 
+    def farthest(self, rows: Any, below: BoolArray) -> FloatArray:
+        """Return how far the farthest record moves a sum, as its variance counts it.
+
+        Parameters
+        ----------
+        rows : scipy sparse array, shape (sums, cells)
+            The y of a record of each cell.
+        below : ndarray of bool, shape (sums,)
+            Whether records of the largest y are looked for, or of the least.
+
+        Returns
+        -------
+        ndarray of float64, shape (sums,)
+            The variance that such records add for each unit by which they move the
+            sum; squares are taken from the mean of their stratum in the sample.
+        """
+        strata, split = self.strata, self._split(as_sparse(rows))
+        means = np.clip(split.means, split.least, split.most)
+        up, down = split.most - means, means - split.least
+        off = np.where(below[:, None], up, down)
+        each = strata.people / np.maximum(strata.drawn, 1.0)
+        return np.asarray((off * (strata.squares_count / each)).max(axis=1))
+
     def _reach(self, rows: Any, miss: float) -> tuple[FloatArray, FloatArray]:
         """Return the variance from above, and the most that a record adds."""
         strata, split = self.strata, self._split(rows)
@@ -248,7 +327,7 @@ class StratifiedSums(DrawnSums):
         np.maximum.at(ends[1].reshape(-1), places, listed.data)
         sums = self.source.answers(SparseRows(self.domain, apart))
         means = sums.reshape(-1, many) / np.maximum(strata.drawn, 1.0)
-        return Split(means, self._spread(apart), ends[1] - ends[0])
+        return Split(means, self._spread(apart), ends[0], ends[1])
 
     def _noise_of_means(self, split: Split, miss: float) -> FloatArray:
         """Return how far noise carries the means of all strata, but for `miss`."""

@@ -113,6 +113,28 @@ class Ratio:
         """
         return self.drawn.variance(self._residuals(tried), miss)
 
+    def squares_of_all(
+        self, tried: FloatArray, taken: float, miss: float
+    ) -> FloatArray:
+        """Return the same, and no less than records that were not drawn hide: PN20.
+
+        Parameters
+        ----------
+        tried : ndarray of float64, shape (groups,)
+            The mu that is tried in each group.
+        taken : float
+            What the variance that is seen misses with, as in `squares`.
+        miss : float
+            The miss of the interval in which it is used.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups,)
+            The variances.
+        """
+        below = self.sums < tried * self.sizes
+        return self.drawn.variance_of_all(self._residuals(tried), below, taken, miss)
+
     def bounded_halves(self, tried: FloatArray) -> FloatArray:
         """Return half-widths of the sums that hold whatever the law of the values.
 
@@ -155,7 +177,7 @@ class Ratio:
             lambda tried: sampling_half_widths(
                 # Twice the share on both sides is the share on the one that matters.
                 self.law(tried),
-                self.squares(tried, 2.0 * taken),
+                self.squares_of_all(tried, 2.0 * taken, left),
                 left,
                 self.steps(tried),
             ),
@@ -254,6 +276,27 @@ class RatioOfSums(Ratio):
         widest = self._heaviest * self._people[1] * tried * (1.0 - tried)
         few = FEWEST_STEPS * self.steps(tried) ** 2
         return np.asarray(np.maximum(seen, np.minimum(widest, few)))
+
+    def squares_of_all(
+        self, tried: FloatArray, taken: float, miss: float
+    ) -> FloatArray:
+        """Return `squares`: values at their ends leave no less to hide.
+
+        Parameters
+        ----------
+        tried : ndarray of float64, shape (groups,)
+            The mu that is tried in each group.
+        taken : float
+            What the variance misses with, as in `squares`.
+        miss : float
+            The miss of the interval in which it is used.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups,)
+            The variances.
+        """
+        return self.squares(tried, taken)
 
     def _people_from_above(self, miss: float) -> FloatArray:
         """Return the people of each group, from above but for a quarter of `miss`."""

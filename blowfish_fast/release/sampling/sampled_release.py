@@ -530,3 +530,27 @@ def steps_of(rows: Any) -> FloatArray:
     np.maximum.at(ends[0], listed.coords[0], listed.data)
     np.minimum.at(ends[1], listed.coords[0], listed.data)
     return np.asarray(ends[0] - ends[1])
+
+
+def largest_of(rows: Any) -> FloatArray:
+    """Return the most that a record adds to each sum, and 0 where all take from it.
+
+    Parameters
+    ----------
+    rows : scipy sparse array, shape (sums, cells)
+        What a record of each cell adds.
+
+    Returns
+    -------
+    ndarray of float64, shape (sums,)
+        The largest of each row and 0.
+
+    Examples
+    --------
+    >>> largest_of(np.array([[0.0, 2.0, 3.0], [-1.0, -2.0, 0.0]]))
+    array([3., 0.])
+    """
+    listed = as_sparse(rows).tocoo()
+    most = np.zeros(listed.shape[0])
+    np.maximum.at(most, listed.coords[0], listed.data)
+    return most

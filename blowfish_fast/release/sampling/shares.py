@@ -264,7 +264,8 @@ def _normal_halves(ratio: Ratio, tried: FloatArray) -> FloatArray:
     source, taken = ratio.source, SIDE_SHARE * ratio.source.miss
     left = source.miss - taken - ratio._size_share()
     if isinstance(source.design, Stratified | Weighted):
-        variance, steps = ratio.squares(tried, 2.0 * taken), ratio.steps(tried)
+        variance = ratio.squares_of_all(tried, 2.0 * taken, left)
+        steps = ratio.steps(tried)
     else:
         asked = SparseRows(source.release.domain, ratio.inside)
         _, most, _ = source.sizes(asked, taken)

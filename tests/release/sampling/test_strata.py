@@ -72,8 +72,9 @@ def test_a_mean_is_that_of_people_and_its_width_that_of_strata():
     variance = (SIZES**2 * left * squares / (sizes - 1)).sum() / SIZES.sum() ** 2
     assert mean.variance_parts().sampling == pytest.approx(variance, rel=0.01)
     low, high = mean.interval()
-    # Discrete noise is bounded from above, even where there is hardly any.
-    assert 1.0 < (high - low) / (2 * 1.96 * math.sqrt(variance)) < 1.3
+    # Discrete noise is bounded from above, even where there is hardly any, and records
+    # of the south that were not drawn have their room: Lemma PN20.
+    assert 1.0 < (high - low) / (2 * 1.96 * math.sqrt(variance)) < 1.4
     # The mean of the records is another number: half of them are not from the south.
     assert release.where().mean("value", COUNTED) < low
     assert release.where().mean("value", COUNTED).interval(of="population") == (
@@ -230,8 +231,13 @@ def test_bounds_hold_where_a_normal_law_misses_and_a_known_variance_is_caught(
     monkeypatch,
 ):
     misses = rare_missed(60)
-    assert misses["exact"] <= 0.05
-    assert misses["normal"] > 0.08
+    assert max(misses.values()) <= 0.05
+    with monkeypatch.context() as planted:
+        # The variance that the sample shows, without the room of Lemma PN20.
+        planted.setattr(
+            drawn_sums, "variance_of_few", lambda above, *_: np.maximum(above, 0.0)
+        )
+        assert rare_missed(60)["normal"] > 0.08
 
     def as_seen(sums, rows, miss):
         seen = sums.variance(rows, 0.0)
