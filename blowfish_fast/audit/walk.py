@@ -1,7 +1,14 @@
 """The walk over everything that is registered, and what it has found so far on disk.
 
-A line is appended when a stop is done; the first line names plan and version. A file of
-another plan or version is begun anew.
+A stop of the walk is one mechanism or selector under one family of policies on one
+domain: an `AuditTask`. The file of progress has a line for each stop that is done,
+below a first line that names version and plan. A file of another plan or version is
+begun anew, since its verdicts say nothing of this one:
+
+    {"version": ..., "plan": "AuditPlan(priced=(1, 2, ...), ...)"}
+    {"task": ["mechanism", "laplace", 4, "full"], "seconds": ..., "verdicts": [...]}
+    {"task": ["mechanism", "laplace", [2, 2], "full"], "sec      cut off with the audit:
+                                                        this stop is made again
 """
 
 from __future__ import annotations
@@ -33,12 +40,17 @@ from .verdicts import (
 from .witness import is_admitted, watch_example
 
 Progress = Callable[[int, int, str], None]
+"""Is told how many stops are done, how many there are, and the name of the last one."""
+
+FILE_NAME = "progress.jsonl"
 
 
 def examine(
     task: AuditTask, plan: AuditPlan, open_ledger: Callable[..., Any] | None = None
 ) -> list[Verdict]:
-    """Run every check of a task, if admitted; a failure to run is a violation.
+    """Run every check of a task; a failure to run is a violation.
+
+    A mechanism that does not admit the policy of the task has nothing to be checked.
 
     Parameters
     ----------
@@ -52,7 +64,7 @@ def examine(
     Returns
     -------
     list[Verdict]
-        The verdicts.
+        The verdicts; none where the policy is not admitted.
     """
     try:
         return _examine_whole(task, plan, open_ledger)
@@ -63,6 +75,11 @@ def examine(
 def _examine_whole(
     task: AuditTask, plan: AuditPlan, open_ledger: Callable[..., Any] | None
 ) -> list[Verdict]:
+    """Return what `examine` does, unless something fails.
+
+    A mechanism is watched while it releases made-up data, at two budgets and with every
+    seed of the plan; what was seen is judged.
+    """
     if task.kind == "timing":
         return [timing_verdict(task, plan)]
     if task.kind == "selector":
@@ -152,9 +169,6 @@ def audit_everything(
     return [verdict for task in listed for verdict in verdicts_by_task[task]]
 
 
-NAME = "progress.jsonl"
-
-
 class ProgressFile:
     """Verdicts by task of a plan and a version of the package, in a folder.
 
@@ -166,11 +180,20 @@ class ProgressFile:
         How thorough the walk is.
     version : str
         The version of the package.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    found : dict of AuditTask to list of Verdict
+        The verdicts of every stop that is done.
+    seconds : float
+        How long all of them took, in this run and in those before it.
     """
 
     def __init__(self, folder: Path, plan: AuditPlan, version: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / NAME
+        self.path = folder / FILE_NAME
         self.found: dict[AuditTask, list[Verdict]] = {}
         self.seconds = 0.0
         self._last = time.perf_counter()
@@ -201,11 +224,13 @@ class ProgressFile:
             file.write(json.dumps(line) + "\n")
 
     def _load(self, head: dict[str, str]) -> bool:
+        """Read the file, without what was cut off; False if it is not of this plan."""
         if not self.path.exists():
             return False
         lines = self.path.read_text(encoding="utf-8").splitlines()
         entries: list[Any] = []
-        # The last line may have been cut off when the audit was.
+        # The last line may have been cut off when the audit was. `extend` keeps what
+        # it was given before the line that fails.
         with suppress(ValueError):
             entries.extend(map(json.loads, lines))
         if not entries or entries[0] != head:
@@ -215,6 +240,7 @@ class ProgressFile:
         for entry in entries[1:]:
             self.seconds += entry.get("seconds", 0.0)
             kind, name, shape, family = entry["task"]
+            # JSON knows lists alone, and a task is a key.
             task = AuditTask(
                 kind, name, tuple(shape) if isinstance(shape, list) else shape, family
             )

@@ -39,7 +39,9 @@ from .polygon_files import (
 )
 
 DEGREE_STEP = 1e-7
+"""What degrees are rounded to, about a centimetre, unless a step is stated."""
 METRE_STEP = 1e-3
+"""The same for coordinates in metres: a millimetre; in feet, a thousandth of one."""
 LARGEST_PRODUCT = 2.0**62
 """Products of coordinate differences stay below 2^63, with room for rounding."""
 
@@ -47,6 +49,7 @@ LARGEST_ID = 2**52
 """Whole numbers below it are exact as floats, one more among them."""
 
 STRAY = "(outside)"
+"""Stands in a column of ids where a point lies in no district."""
 
 
 class Districts:
@@ -86,6 +89,8 @@ class Districts:
         self.shapes: tuple[list[Polygon], ...] = tuple(named.shapes)
         self.system = named.system or WGS84
         self.columns = columns
+        # The system is not asked for its unit: coordinates that could all be degrees
+        # get the finer step.
         usual = DEGREE_STEP if _beyond_degrees(named) is None else METRE_STEP
         rounding = usual if step is None else as_positive(step, "step")
         self.step, self._edges, self._owners = self._rounded(rounding)
@@ -282,7 +287,12 @@ class Districts:
         return Districts._stated(named, None, columns, step)
 
     def _rounded(self, step: float) -> tuple[float, IntArray, IntArray]:
-        """Return the step, edges in doubled steps, and the district of each edge."""
+        """Return the step, edges in doubled steps, and the district of each edge.
+
+        An edge is a row x1, y1, x2, y2, from one corner of a ring to the next. With a
+        step of 0.1 the edge from (0, 0.2) to (0.3, 0.2) is 0, 4, 6, 4. Edges whose ends
+        are rounded to the same corner are left out.
+        """
         rings, owners = [], []
         for number, polygons in enumerate(self.shapes):
             for polygon in polygons:
@@ -295,6 +305,9 @@ class Districts:
         owner = np.repeat(np.array(owners, dtype=np.int64), lengths)
         size = starts.max(axis=0) - starts.min(axis=0)
         reach = np.abs(ends - starts).max(axis=0)
+        # On which side of an edge a point lies is the sign of a difference of products:
+        # of its distance along one axis, at most the size of the map, and of the length
+        # of the edge along the other.
         product = max(size[0] * reach[1], size[1] * reach[0], 1e-12)
         # Doubled, so that the middle of an edge is a whole number too.
         while 4.0 * product / step**2 >= LARGEST_PRODUCT:
@@ -315,6 +328,7 @@ class Districts:
 
     def _check(self) -> None:
         """Refuse districts that cross, overlap, or meet at a T-junction: Lemma DI2."""
+        # 2 where edges cross, 1 where an end lies inside another edge, 0 for neither.
         kind, first, second = kernels.first_clash(self._index)
         names = [self.ids[self._owners[edge]] for edge in (first, second)]
         if kind == 2:
@@ -333,6 +347,8 @@ class Districts:
                 "shapely.polygonize of the union of boundaries, or QGIS, Snap "
                 f"geometries; or round borders to more than {self.step:g}, step=...",
             )
+        # A ring that crosses no other may still lie inside another district: then the
+        # middle of an edge lies in two.
         middles = (self._edges[:, :2] + self._edges[:, 2:]) // 2
         placed = kernels.locate_points(middles[:, 0], middles[:, 1], self._index)
         overlapping = np.flatnonzero(placed == kernels.OVERLAPPING)
@@ -460,6 +476,7 @@ class Districts:
             The ids; "(outside)" outside all districts, None without coordinates.
         """
         placed = self.nearest(x, y) if nearest else self.locate(x, y)
+        # Outside is number -1, the last entry.
         named = np.empty(len(self.ids) + 1, dtype=object)
         named[:-1] = self.ids
         named[-1] = STRAY
@@ -493,6 +510,7 @@ class Districts:
         plain = all(type(id) is int and abs(id) < LARGEST_ID for id in self.ids)
         if not plain:
             return None
+        # The last entry, number -1, is an id that no district has.
         named = np.array([*self.ids, max(self.ids) + 1], dtype=np.int64)
         placed = self.nearest(x, y) if nearest else self.locate(x, y)
         ids: AnyArray = named[placed]
@@ -527,13 +545,25 @@ class Districts:
         return pairs, order[alone]
 
     def neighbouring_pairs(self) -> IntArray:
-        """Return the pairs of districts that share a piece of border, each once."""
+        """Return the pairs of districts that share a piece of border, each once.
+
+        Returns
+        -------
+        ndarray of int64, shape (pairs, 2)
+            The numbers of two districts, the smaller one first.
+        """
         pairs = np.sort(self._shared_edges[0], axis=1)
         different = pairs[pairs[:, 0] != pairs[:, 1]]
         return np.unique(different, axis=0).reshape(-1, 2)
 
     def rim(self) -> IntArray:
-        """Return the districts with a border that no other district shares."""
+        """Return the districts with a border that no other district shares.
+
+        Returns
+        -------
+        ndarray of int64
+            Their numbers, rising.
+        """
         return np.unique(self._owners[self._shared_edges[1]])
 
     @cached_property

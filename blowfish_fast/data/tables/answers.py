@@ -1,7 +1,13 @@
 """The answers of a table, column by column, before anybody knows what they hold.
 
 A text is a number, a word or missing, by rules that are public and the same for every
-column. How a column is then counted, into cells of numbers, stated categories or words
+column:
+
+    "31"  "4.0"  "-2e3"        numbers
+    "many"  "inf"  "1_000"     words: their number is infinite
+    ""  "NA"  "null"  None     missing: their number is NaN
+
+How a column is then counted, into cells of numbers, stated categories or words
 nobody listed, is for the caller to say.
 """
 
@@ -73,7 +79,8 @@ class ColumnAnswers:
             (None if is_missing(value) else str(value), mark)
             for value, (_, mark) in zip(values, answers, strict=True)
         ]
-        self._texts: AnyArray = np.array([*texts, None], dtype=object)[:-1]
+        self._texts: AnyArray = np.array(texts, dtype=object)
+        # A column of many rows has few different answers: each is read once.
         read = {answer: as_number(*answer) for answer in set(answers)}
         self._numbers: FloatArray = np.array(
             [read[answer] for answer in answers], dtype=np.float64
@@ -88,9 +95,10 @@ class ColumnAnswers:
     def different(self, *, blanks_around: bool = False) -> list[str]:
         """Return the different answers: only where somebody says that they are public.
 
-        They are what a release counts as categories: NA may be Namibia. Numbers come
-        first, in their order, each of them once where all answers are numbers; then
-        words, in theirs.
+        They are what a release counts as categories, so texts that elsewhere mean
+        missing are listed, too: NA may be Namibia. Numbers come first, by size, then
+        words by their letters. Where all answers are numbers, each number is listed
+        once, however it is written.
 
         Parameters
         ----------
@@ -102,10 +110,18 @@ class ColumnAnswers:
         -------
         list of str
             The values.
+
+        Examples
+        --------
+        >>> ColumnAnswers(["10", "3", "3.0"]).different()
+        ['3', '10']
+        >>> ColumnAnswers(["3.0", "NA", "3"]).different()
+        ['3', '3.0', 'NA']
         """
         written = {text for text, _ in self._written if text is not None}
         if not blanks_around:
             written = {read_from_csv(text) for text in written} - {""}
+        # The number of a word is infinite, which puts words last.
         order = sorted(written, key=lambda text: (as_number(text.strip()), text))
         numbers = [numeral(text) for text in order]
         if None in numbers:
@@ -113,7 +129,19 @@ class ColumnAnswers:
         return list(dict.fromkeys(str(number) for number in numbers))
 
     def in_numbers(self, domain: Domain) -> Histogram:
-        """Return the counts of numbers; words lie outside, blanks are missing."""
+        """Return the counts of numbers; words lie outside, blanks are missing.
+
+        Parameters
+        ----------
+        domain : Domain
+            Cells of one attribute, with extra cells for what lies outside and for what
+            is missing.
+
+        Returns
+        -------
+        Histogram
+            How many rows each cell has.
+        """
         (name,) = domain.column_names
         return Histogram.from_records(
             domain, {name: self._numbers}, outside="cell", missing="cell"
@@ -124,8 +152,20 @@ class ColumnAnswers:
 
         A category that is stated is counted, also one that is called ``nan``; words
         for missing that nobody stated are missing.
+
+        Parameters
+        ----------
+        domain : Domain
+            Categories of one attribute, with extra cells for what lies outside and for
+            what is missing.
+
+        Returns
+        -------
+        Histogram
+            How many rows each category has.
         """
         (name,), (axis,) = domain.column_names, domain.attributes
+        # The extra cells, outside and missing, come after the regular ones.
         levels = (axis.levels or ())[: axis.regular]
         stated = {read_from_csv(str(level)): level for level in levels}
         # A file of texts keeps no blanks around a value, and other files may.
@@ -135,28 +175,46 @@ class ColumnAnswers:
             answer: _category(*answer, stated=stated, codes=codes)
             for answer in set(self._written)
         }
+        # Were all categories tuples of one length, numpy would make a table of them; a
+        # last entry that is none, cut off again, keeps them in one column.
         values = np.array([*(cells[answer] for answer in self._written), None], object)
         return Histogram.from_records(
             domain, {name: values[:-1]}, outside="cell", missing="cell"
         )
 
     def in_words(self, domain: KeyDomain) -> SparseHistogram:
-        """Return the counts of words, as `plain_word` spells them."""
+        """Return the counts of words, as `plain_word` spells them.
+
+        Parameters
+        ----------
+        domain : KeyDomain
+            The words that can be counted, none of which is listed.
+
+        Returns
+        -------
+        SparseHistogram
+            How many rows each word has.
+        """
         (name,) = domain.column_names
         plain = {
             text: None if text is None else plain_word(text, domain.rule.symbols)
             for text in set(self._texts)
         }
-        words = np.array([*(plain[text] for text in self._texts), None], dtype=object)
+        words = np.array([plain[text] for text in self._texts], dtype=object)
         return SparseHistogram.from_records(
-            domain, {name: words[:-1]}, outside="cell", missing="cell"
+            domain, {name: words}, outside="cell", missing="cell"
         )
 
 
 def _category(
     written: str | None, decimal: str | None, *, stated: Mapping[str, Any], codes: bool
 ) -> Any:
-    """Return the stated category of an answer, else its text; None if missing."""
+    """Return the stated category of an answer, else its text; None if missing.
+
+    `stated` gives the category for each spelling. With `codes`, all categories are
+    numbers, and an answer such as "1.000" is read with its decimal mark: where that is
+    a comma, it is counted as 1000.
+    """
     if written is None:
         return None
     text = read_from_csv(written)
@@ -217,6 +275,7 @@ def as_number(text: str | None, decimal: str | None = None) -> float:
 
 def _plain_digits(text: str, decimal: str) -> str:
     """Return a number with a decimal point and nothing between thousands."""
+    # A mark without a replacement is deleted.
     marks = {**dict.fromkeys(GROUPS[decimal]), decimal: "."}
     return text.translate(str.maketrans(marks))
 
@@ -246,6 +305,7 @@ def plain_word(text: str, symbols: str) -> str:
     """
     letters = []
     for letter in unicodedata.normalize("NFC", " ".join(text.split()).casefold()):
+        # Taken apart, an accented letter begins with the letter itself.
         bare = unicodedata.normalize("NFKD", letter)[:1]
         plain = letter if letter in symbols else bare
         letters.append(plain if plain in symbols else "?")

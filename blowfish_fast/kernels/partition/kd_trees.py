@@ -41,7 +41,10 @@ from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.space.summed_area import summed_area_table
 
 MODES = ("or", "and", "uniformity")
-# Sides of eight cells and more are cut at multiples of this part of their length.
+"""When `median_boxes` cuts; `_median_leaves` is told the place in this list."""
+# Sides of eight cells and more are cut at multiples of a quarter of their length,
+# rounded down; shorter ones after every cell. So a side has at most six places to cut:
+# one of seven cells after each, one of 15 at every third.
 _PLACES = 4
 # A contrast smaller than this part of the total is that of an even box.
 _ROUNDING = 2.0**-40
@@ -57,7 +60,12 @@ def _slab_totals(
     step: int,
     totals: FloatArray,
 ) -> None:
-    """Write the totals of the first `step`, 2 `step`, ... slabs of a box on an axis."""
+    """Write the totals of the first `step`, 2 `step`, ... slabs of a box on an axis.
+
+    A slab is one layer of cells across the axis. The total of a part of the box is a
+    signed sum of the table at its corners (`kernels.space.summed_area`). Those at the
+    low end of the axis are the same for all parts, and are read once, as `before`.
+    """
     totals[:] = 0.0
     for corner in range(1 << low.size):
         if corner >> axis & 1:
@@ -81,7 +89,11 @@ def _slab_totals(
 def _deviation(
     cells: FloatArray, sides: IntArray, low: IntArray, high: IntArray, mean: float
 ) -> float:
-    """Return the sum of |cell - mean| over a box, row by row of the last axis."""
+    """Return the sum of |cell - mean| over a box, row by row of the last axis.
+
+    The places of the other axes count up like the digits of a number: the last of them
+    first, and one that is full goes back to its start and carries to the one before.
+    """
     last = sides.size - 1
     place = low.copy()
     width = high[last] - low[last]
@@ -157,12 +169,19 @@ def _median_leaves(
     mode: int,
     depth: int,
 ) -> IntArray:
-    """Return the corners of all leaves, one row ``low..., high...`` each."""
+    """Return the corners of all leaves, one row ``low..., high...`` each.
+
+    `mode` is a place in `MODES`: 0 cuts what is uneven or crowded, 1 what is both, 2
+    what is uneven. Whether a box is crowded is read from the table at once, and its
+    deviation takes a walk over its cells; so that is looked at only where it decides.
+    """
     axes = sides.size
     leaves = np.empty((64, 2 * axes), dtype=np.int64)
     count_of_leaves = 0
     # Not a literal, for which `_slab_totals` would be compiled once more.
     single_step = int(1)  # noqa: RUF046, UP018
+    # Boxes that are still to be looked at, the next one last: low corner, high corner,
+    # and how many cuts stand above the box.
     waiting = np.empty((depth + 2, 2 * axes + 1), dtype=np.int64)
     waiting[0, :axes] = 0
     _copy_row(waiting[0, axes : 2 * axes], sides)
@@ -211,6 +230,7 @@ def _median_leaves(
 
 @kernel
 def _median_cuts(slabs: FloatArray, edges: IntArray) -> IntArray:
+    """Return what `median_cuts` does, for arguments that were checked."""
     cuts = np.empty(edges.size - 1, dtype=np.int64)
     for box in range(cuts.size):
         first, last = edges[box], edges[box + 1]
@@ -221,7 +241,36 @@ def _median_cuts(slabs: FloatArray, edges: IntArray) -> IntArray:
 
 
 def grid_table(cells: AnyArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """Return cells and summed-area table, both flat, with sides and strides."""
+    """Return cells and summed-area table, both flat, with sides and strides.
+
+    Parameters
+    ----------
+    cells : array-like, shape (n1, ..., nd)
+        Noisy counts.
+
+    Returns
+    -------
+    grid : ndarray of float64, shape (n1 ... nd,)
+        The cells, the last axis fastest.
+    table : ndarray of float64, shape ((n1 + 1) ... (nd + 1),)
+        The summed-area table, which begins with a layer of zeros on each axis.
+    sides : ndarray of int64, shape (axes,)
+        How many cells each axis has.
+    strides : ndarray of int64, shape (axes,)
+        How far apart entries of the table are that are neighbours along each axis.
+
+    Raises
+    ------
+    InputError
+        If there is no cell, or one is not a finite number.
+
+    Examples
+    --------
+    >>> grid_table([[1, 2, 3], [4, 5, 6]])[1].reshape(3, 4)
+    array([[ 0.,  0.,  0.,  0.],
+           [ 0.,  1.,  3.,  6.],
+           [ 0.,  5., 12., 21.]])
+    """
     grid = np.ascontiguousarray(cells, dtype=np.float64)
     if grid.ndim == 0 or grid.size == 0 or not np.isfinite(grid).all():
         raise InputError(
@@ -296,6 +345,7 @@ def median_boxes(
 
 
 def _corners(leaves: IntArray) -> tuple[IntArray, IntArray]:
+    """Split rows ``low..., high...`` into the low corners and the high ones."""
     axes = leaves.shape[1] // 2
     return leaves[:, :axes].copy(), leaves[:, axes:].copy()
 
@@ -345,7 +395,11 @@ def _box_totals(
     low: IntArray,
     high: IntArray,
 ) -> tuple[float, float]:
-    """Return the sum of the cells of a box, and that of their squares."""
+    """Return the sum of the cells of a box, and that of their squares.
+
+    Of the 2^axes corners of the box, those at the low end of an odd number of axes are
+    taken off.
+    """
     total, squares = 0.0, 0.0
     for corner in range(1 << low.size):
         offset, sign = 0, 1.0
@@ -414,7 +468,13 @@ def _gain_leaves(
     """Return the corners of the boxes that remain, one row ``low..., high...`` each.
 
     The boxes below a node stand at the end of the list when the walk comes back to it,
-    and are replaced by the node itself if they do not pay.
+    and are replaced by the node itself if they do not pay. The walk keeps one box for
+    each depth, the path from the whole grid to where it stands; ``done`` says how far
+    it has come with each of them:
+
+        0    not looked at yet
+        1    cut, and its left part was walked to: the right one is next
+        2    left whole, or both parts were walked to: its gain can be settled
     """
     axes = sides.size
     leaves = np.empty((64, 2 * axes), dtype=np.int64)
@@ -425,6 +485,7 @@ def _gain_leaves(
     cut_axis = np.empty(depth + 1, dtype=np.int64)
     cut_end = np.empty(depth + 1, dtype=np.int64)
     done = np.empty(depth + 1, dtype=np.int64)
+    # How many boxes were listed when the walk came to the box for the first time.
     before = np.empty(depth + 1, dtype=np.int64)
     gain = np.empty(depth + 1)
     for axis in range(axes):
@@ -442,7 +503,8 @@ def _gain_leaves(
             total, squares = _box_totals(
                 table, square_table, strides, low[below], high[below]
             )
-            # What all cuts inside the box can gain before they are paid for.
+            # What all cuts inside the box can gain before they are paid for: their
+            # contrasts add up to the deviations, and n f (1 - f) is n / 4 at most.
             deviations = squares - total * total / size
             bound = max(deviations - caution * cell_variance, 0.0) * weight * size / 4.0
             done[below] = 2

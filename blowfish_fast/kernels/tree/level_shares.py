@@ -5,16 +5,24 @@ Laplace noise, q = 1 in rho), and weights add up to 1 along every path. The leas
 cost times variance is worked out from the leaves up, the shares from the root down
 (Lemma NE2, ``docs/proofs/nested.md``):
 
-    root(v) = c(v)^(1/p) + (sum over children of root^p)^(1/p),    p = q + 1
-    share of v in what is left to it = c(v)^(1/p) / root(v)
+    e(v)        the least sum within the subtree of v, if its paths have weight 1
+    r(v)        its p-th root, where p = q + 1;  a leaf has r(v) = c(v)^(1/p)
 
-    costs 0, 1, 1 with p = 3:      root 0, its leaves 1 and 1
-                                   root(top) = 0 + 2^(1/3), share 0: leaves get all
-    costs 2, 1, 1:                 root(top) = 2^(1/3) + 2^(1/3), share 1/2
+    r(v) = c(v)^(1/p) + (sum of e over the children of v)^(1/p)
+    share of v in what the nodes above it left = c(v)^(1/p) / r(v)
+
+A top and its two leaves, with Laplace noise, q = 2 and p = 3:
+
+    costs of top, leaf, leaf    r(top)                       share of the top    e(top)
+    0, 1, 1                     0       + 2^(1/3)            0                        2
+    2, 1, 1                     2^(1/3) + 2^(1/3)            1/2                     16
+
+In the second row all three weights are 1/2, and every variance is 4: the sum of cost
+times variance is 2 x 4 + 1 x 4 + 1 x 4 = 16.
 
 A node with an only child stands for the same records. It hands its cost to the child,
 so that they are measured once with both shares: two measurements of weight w know as
-much as a single one of weight w times the square root of 2, and 2 w was paid.
+much as a single one of weight w times the square root of 2 (q = 2), and 2 w was paid.
 """
 
 from __future__ import annotations
@@ -29,7 +37,11 @@ from .shape import Tree
 
 @kernel
 def _handed_down(costs: FloatArray, first_child: IntArray) -> None:
-    """Move, in place, the cost of each node with an only child to that child."""
+    """Move, in place, the cost of each node with an only child to that child.
+
+    Children have smaller numbers than their parent, so counting down goes from the top
+    to the leaves, and a cost passes along a whole chain of only children.
+    """
     for node in range(costs.size - 1, -1, -1):
         if first_child[node + 1] - first_child[node] == 1:
             costs[first_child[node]] += costs[node]
@@ -37,23 +49,28 @@ def _handed_down(costs: FloatArray, first_child: IntArray) -> None:
 
 
 @kernel
-def _shared(costs: FloatArray, first_child: IntArray, power: float) -> FloatArray:
-    """Return the weights of nodes for these costs, in O(nodes)."""
+def _shared(costs: FloatArray, first_child: IntArray, degree: float) -> FloatArray:
+    """Return the weights of nodes for these costs, in O(nodes).
+
+    The degree is p at the head of this file. The first pass goes from the leaves up and
+    finds shares, the second from the top down and turns them into weights.
+    """
     nodes = costs.size
-    below = np.zeros(nodes)
-    own = np.zeros(nodes)
+    least_sums = np.zeros(nodes)
+    shares = np.zeros(nodes)
     for node in range(nodes):
-        total = 0.0
+        sum_below = 0.0
         for child in range(first_child[node], first_child[node + 1]):
-            total += below[child]
-        mine = costs[node] ** (1.0 / power)
-        rest = total ** (1.0 / power)
-        below[node] = (mine + rest) ** power
-        own[node] = mine / (mine + rest) if mine > 0.0 else 0.0
+            sum_below += least_sums[child]
+        own_root = costs[node] ** (1.0 / degree)
+        root_below = sum_below ** (1.0 / degree)
+        least_sums[node] = (own_root + root_below) ** degree
+        # Where nothing below costs anything either, this would be 0 / 0.
+        shares[node] = own_root / (own_root + root_below) if own_root > 0.0 else 0.0
     weights = np.zeros(nodes)
     left = np.ones(nodes)
     for node in range(nodes - 1, -1, -1):
-        weights[node] = own[node] * left[node]
+        weights[node] = shares[node] * left[node]
         for child in range(first_child[node], first_child[node + 1]):
             left[child] = left[node] - weights[node]
     return weights
@@ -72,7 +89,8 @@ def shared_weights(costs: FloatArray, tree: Tree, power: int) -> FloatArray:
     tree : Tree
         The shape.
     power : {1, 2}
-        1 for noise in epsilon, 2 for noise in rho.
+        1 for noise in epsilon, where q = 2 at the head of this file; 2 for noise in
+        rho, where q = 1.
 
     Returns
     -------
@@ -86,6 +104,9 @@ def shared_weights(costs: FloatArray, tree: Tree, power: int) -> FloatArray:
 
     Examples
     --------
+    The rows of this tree are its two leaves, then its top. A top whose total nobody
+    asks for is not measured.
+
     >>> from blowfish_fast.kernels import regular_tree
     >>> shared_weights(np.array([1.0, 1.0, 2.0]), regular_tree(2, 2), 1).round(3)
     array([0.5, 0.5, 0.5])
@@ -94,5 +115,6 @@ def shared_weights(costs: FloatArray, tree: Tree, power: int) -> FloatArray:
     """
     by_node = tree.numbers(costs, "costs").copy()
     _handed_down(by_node, tree.first_child)
-    weights = _shared(by_node, tree.first_child, 3.0 if power == 1 else 2.0)
+    degree = 3.0 if power == 1 else 2.0
+    weights = _shared(by_node, tree.first_child, degree)
     return tree.by_row(weights)

@@ -1,8 +1,17 @@
 """Totals up to the end of each block, and a tree of totals inside every block.
 
+Seven cells in a block of four, with a tree of fan-out 2, and a block of three, with a
+tree of fan-out 3 (`kernels.tree.block_trees` has the tree over both):
+
+    counts      1 2 3 4 | 5 6 7
+    borders          10      28      totals up to the end of each block
+    nodes        3   7               totals of the parts of a block, down to
+                1 2 3 4   5 6 7      single cells; a block itself is not measured
+    rows        10 28,  3 7 1 2 3 4,  5 6 7
+
 Blocks are as long as the longest edge of the policy, so a record that moves crosses one
-border at most and changes two ways down the trees. Stretches of the line between which
-no record can move are measured independently, each with the whole of epsilon.
+border at most, and changes the nodes above two cells. Stretches of the line between
+which no record can move are measured independently, each with the whole of epsilon.
 """
 
 from __future__ import annotations
@@ -40,6 +49,7 @@ if TYPE_CHECKING:
 
 
 FEW_BLOCKS = 8
+"""Up to so many, the noise of queries is found exactly, by walks through one tree."""
 
 Cuts = tuple[IntArray, IntArray, FloatArray, FloatArray]
 """Queries as sums of cuts, in the layout of `hierarchy_variances`."""
@@ -102,7 +112,7 @@ class OrderedHierarchy(LinearStrategy):
 
     @cached_property
     def trees(self) -> BlockTrees:
-        """The trees over all blocks."""
+        """All blocks as one tree, and which of its nodes each row is."""
         return kernels.trees_over_blocks(self.edges, self.fan_outs)
 
     @cached_property
@@ -111,7 +121,27 @@ class OrderedHierarchy(LinearStrategy):
         return PrefixSums(self.cells) if self.blocks == self.cells else None
 
     def rows(self, counts: IntArray) -> IntArray:
-        """Return the total up to the end of each block, then of every node."""
+        """Return the total up to the end of each block, then of every node.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            The true counts.
+
+        Returns
+        -------
+        ndarray of int64, shape (rows,)
+            The borders, then the nodes of the first block, of the second, ...
+
+        Examples
+        --------
+        >>> even = np.ones(2)
+        >>> strategy = OrderedHierarchy(
+        ...     np.array([0, 4, 7]), np.array([2, 3]), even, even
+        ... )
+        >>> strategy.rows(np.array([1, 2, 3, 4, 5, 6, 7])).tolist()
+        [10, 28, 3, 7, 1, 2, 3, 4, 5, 6, 7]
+        """
         self._refuse_other(counts, self.cells)
         return kernels.tree_totals(counts, self.trees.tree)[self.trees.nodes]
 
@@ -160,7 +190,10 @@ class OrderedHierarchy(LinearStrategy):
     def _measured(
         self, noisy: IntArray, scales: Scales
     ) -> tuple[FloatArray, FloatArray, Tree]:
-        """Return measured totals, their variances and the tree, by node."""
+        """Return measured totals, their variances and the tree, by node.
+
+        Blocks are nodes of the tree that nobody measured: total 0, variance infinite.
+        """
         totals = self.trees.by_node(noisy.astype(np.float64), 0.0)
         variances = self.trees.by_node(scales.variances, np.inf)
         return totals, variances, self.trees.tree
@@ -231,10 +264,12 @@ class OrderedHierarchy(LinearStrategy):
         exact = scales.exact[: self.blocks]
         borders, tops = self.trees.nodes[: self.blocks], self.trees.tops
         linear = kernels.tree_fit(*measured, threads=threads)
+        # Running totals may not fall, and each block must hold at least what its exact
+        # nodes hold: what is left of the totals above that is made monotone.
         ends = np.where(exact, noisy[: self.blocks], linear[borders])
         least = kernels.lower_bounds(*measured)[tops]
-        held = np.cumsum(least)
-        above = kernels.isotonic_fit(ends - held, exact, low=0.0)
+        least_before_end = np.cumsum(least)
+        above = kernels.isotonic_fit(ends - least_before_end, exact, low=0.0)
         totals = least + np.diff(above, prepend=0.0)
         settled = (
             np.concatenate([borders, tops]),
@@ -265,7 +300,8 @@ class OrderedHierarchy(LinearStrategy):
         return HierarchyNoise(self.trees, self.blocks, scales)
 
     def _variance(self, cuts: Cuts, law: StrategyNoise) -> FloatArray:
-        # All cells at once cost as much as one in twenty of them one by one.
+        # A cut is lifted to the root by a walk. All cells at once cost as much as walks
+        # from one cell in twenty, so from one in sixteen on they are lifted together.
         many = 16 * cuts[1].size > self.cells
         noise = law.tables.lifted if many else law.tables.nodes
         return kernels.hierarchy_variances(noise, self.trees, *cuts)
@@ -337,6 +373,8 @@ class HierarchyNoise:
         excess = np.zeros(widths.size)
         np.divide(widths**2, variances, out=excess, where=widths > 0.0)
         borders = slice(self.blocks)
+        # In the order of `LoudestNoise`: nodes, which a line of single cells has none
+        # of, then borders, then all rows.
         loudest = (
             float(excess[self.blocks :].max(initial=0.0)),
             float(excess[borders].max()),
@@ -349,7 +387,11 @@ class HierarchyNoise:
 
 
 def _cuts(form: Fractions | Pieces, cells: int) -> tuple[Cuts, FloatArray, FloatArray]:
-    """Return cuts, how large coefficients are, and how far they rise and fall."""
+    """Return cuts, how large coefficients are, and how far they rise and fall.
+
+    A piece of value v from cell a up to cell b is v times the running total up to b,
+    less v times that up to a: two cuts. Its coefficients rise by |v| and fall by |v|.
+    """
     if isinstance(form, Fractions):
         pointers, ends, fractions, amounts, size = kernels.range_cuts(*form)
         cuts = (pointers, ends, fractions, amounts)

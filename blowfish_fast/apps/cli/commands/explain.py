@@ -64,6 +64,12 @@ def run_explain(
 
 
 def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
+    """Return what a job means, as data and as text, from public values alone.
+
+    The mechanism is planned as the job would plan it; the data are not read. The
+    sections are what is counted, what is secret, what an attacker may learn, the cost,
+    the error, and what is not promised.
+    """
     from blowfish_fast.apps.cli import explanations as say
     from blowfish_fast.apps.cli.mechanism_choice import choose_with_progress
     from blowfish_fast.apps.cli.parsing.job import Job
@@ -112,6 +118,10 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
 
 
 def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
+    """Return sentences on what a release costs, and what remains in its ledger.
+
+    What remains is None without a ledger, or where the ledger is not there yet.
+    """
     spent = mechanism.budget.in_short()
     sentences = [f"One release spends {spent}; asking it again is free."]
     if job.ledger is None:
@@ -128,6 +138,7 @@ def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
         weighed = ledger.preview(mechanism)
         sentences.append(
             f"{remaining:g} of {float(ledger.budget):g} remains in {job.ledger}"
+            # What is free leaves nothing to divide by.
             + (
                 f": enough for {int(ledger.remaining / weighed.cost):,} such releases."
                 if weighed.cost
@@ -138,6 +149,7 @@ def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
 
 
 def _show(section: Section) -> None:
+    """Print a heading, its sentences below it, indented, and its table."""
     console.print(Text(section.heading, style="bold"))
     for sentence in section.sentences:
         console.print(Padding(Text(escape_control(sentence)), (0, 0, 0, 2)))

@@ -1,4 +1,23 @@
-"""Tables of a job file in the words that flags take: columns, policy and workload."""
+"""Tables of a job file in the words that flags take: columns, policy and workload.
+
+One parser reads both, so that a job and a command mean the same:
+
+    [domain]                                 --domain
+    age = "0:101:1"                          age=0:101:1
+    sex = ["f", "m"]                         sex=categories:f,m
+    height = [0, 150, 200]                   height=edges:0,150,200
+
+    [policy]                                 --policy
+    kind = "threshold"
+    theta = 5
+    presence = true                          threshold:5+presence:1
+
+    [workload]                               --workload
+    kind = ["total", "ranges:50"]            total | ranges:50
+
+A file that a job names stands beside the job, and a file that a flag names in the
+folder where the command runs. So names of files are joined to the folder of the job.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +36,11 @@ from blowfish_fast.errors import InputError
 from .file_lines import Key, told_with_line
 
 KNOWN_TOTALS = "+known:"
-"""Parts a policy from the columns whose totals are public."""
+"""Stands between a policy and the names of the columns whose totals are public."""
 COUNTS = ("theta", "size", "number", "ways")
+"""Keys of [policy] and [workload] whose value is a number."""
 SETTINGS = ("file", *COUNTS, "unit", "metric", "factors", "columns")
-"""What follows the kind of a policy or workload, in this order."""
+"""Keys whose values follow the kind of a policy or workload, in this order."""
 TABLE_OPTIONS = ("choose", "prior", "always", "rounds", "model_cells")
 """What [workload] says of tables that the data choose."""
 
@@ -75,6 +95,7 @@ def domain_words(
         A text for each column, as ``--domain`` takes it.
     """
     plain = stated.get("cells")
+    # "cells" alone is no column of that name: it states cells without a column.
     if len(stated) == 1 and isinstance(plain, int | str) and "=" not in str(plain):
         return [str(plain)]
     words = []
@@ -85,7 +106,11 @@ def domain_words(
 
 
 def _column(name: str, cells: Any, folder: Path) -> str:
-    """Return the words of a column; a list of texts is taken as it is."""
+    """Return the words of a column; a list of texts is one of categories.
+
+    A text is taken as it is, unless it names a file: ``edges: @FILE``, ``categories
+    @FILE``, ``polygons: FILE`` or ``h3: FILE``, which is looked for beside the job.
+    """
     called = written_item(name)
     if isinstance(cells, list) and cells:
         if are_texts(cells):
@@ -160,6 +185,7 @@ def policy_words(
 
 
 def _refuse_both(whole: Mapping[str, Any]) -> None:
+    """Refuse a policy in [policy], where [policies] states that of each column."""
     beside = [name for name in whole if name not in ("known", "presence")]
     if beside:
         raise InputError(
@@ -170,6 +196,7 @@ def _refuse_both(whole: Mapping[str, Any]) -> None:
 
 
 def _refuse_joined(columns: Mapping[str, Any]) -> None:
+    """Refuse extra cells that are joined, where no column has a policy of its own."""
     for name, cells in columns.items():
         if isinstance(cells, Mapping) and "extras_joined" in cells:
             raise InputError(
@@ -217,7 +244,11 @@ def workload_words(
 
 
 def _words(stated: Mapping[str, Any], table: str, folder: Path) -> str:
-    """Put a table into the words that a flag would take."""
+    """Put a table into the words that a flag would take: kind, then settings.
+
+    A kind may hold settings itself, as in "ranges:50". A table of columns gives each of
+    them words of its own: ``product:age=line,sex=full``.
+    """
     if "kind" not in stated:
         raise InputError(f"[{table}] needs a kind; received {', '.join(stated)}")
     kind, apart, rest = stated["kind"].partition(":")
