@@ -448,7 +448,7 @@ class Ledger(
         data: Any,
         *,
         epsilon: Any,
-        version: str,
+        version: str | None = None,
         name: str | None = None,
         rng: RandomLike | None = None,
         policy: Policy | None = None,
@@ -472,7 +472,8 @@ class Ledger(
             What the chain costs in all, more than so far.
         version : str
             The label of the content of the data; it must be the one that the release
-            was stored with. With other counts the draw would give away the difference.
+            was stored with. Without one nothing is made finer: it is refused. With
+            other counts the draw would give away the difference.
         name : str, optional
             The name of the finer release; by default that of the first, "at" and the
             epsilon. Under the same name a draw that broke off is finished.
@@ -538,7 +539,7 @@ class Ledger(
         request: str,
         *,
         epsilon: Any,
-        version: str,
+        version: str | None = None,
         policy: Policy | None = None,
     ) -> Fraction:
         """Say what `refine` would charge, from public values. Free; nothing is drawn.
@@ -550,7 +551,7 @@ class Ledger(
         epsilon : number
             What the chain would cost in all.
         version : str
-            The label of the content of the data.
+            The label of the content of the data, as for `refine`.
         policy : Policy, optional
             As for `refine`.
 
@@ -569,7 +570,7 @@ class Ledger(
         return refinement_due(before, refiner, self.currency)
 
     def _refiner(
-        self, request: str, epsilon: Any, version: str, policy: Policy | None
+        self, request: str, epsilon: Any, version: str | None, policy: Policy | None
     ) -> tuple[Charge, Refiner]:
         """Return what is made finer and by what, if Lemma CO13 covers it."""
         before = self._journal.find(as_request(request))

@@ -55,7 +55,12 @@ def refinement_due(before: Charge, refiner: Refiner, currency: Currency) -> Frac
 
 
 def refuse_refinement(
-    before: Charge, refiner: Refiner, version: Any, currency: Currency, *, opened: bool
+    before: Charge,
+    refiner: Refiner,
+    version: Any,
+    currency: Currency,
+    *,
+    opened: bool,
 ) -> None:
     """Refuse what Lemma CO13 does not cover.
 
@@ -65,7 +70,7 @@ def refuse_refinement(
         The charge of the stored release.
     refiner : Refiner
         What would make it finer.
-    version : str
+    version : str or None
         The label of the content of the data that would be handed over.
     currency : Currency
         What the ledger counts.
@@ -82,7 +87,7 @@ def refuse_refinement(
         If it would be no finer.
     """
     content = before.content
-    label = as_name(version, "a version")
+    label = None if version is None else as_name(version, "a version")
     # A later attempt under the same charge may have drawn from other counts.
     drawn_from = refiner.release_details.get("version")
     if currency.power != 1:
@@ -90,12 +95,23 @@ def refuse_refinement(
             "a ledger in rho charges no differences of pure releases: they are no "
             "prices. Nothing was charged"
         )
+    if drawn_from is None or label is None:
+        lacking = "the release was stored with" if drawn_from is None else "you state"
+        raise LedgerError(
+            "a release is made finer with the very counts that it was drawn from, "
+            "which a label of the version of their content tells; nothing was charged",
+            received=f"{before.request!r}, and {lacking} none",
+            way_out="Ask for a fresh release, and state its version="
+            if drawn_from is None
+            else "State it, such as version=a digest of the file, the same as then",
+        )
     if drawn_from != label:
         raise LedgerError(
             "a release is made finer with the very counts that it was drawn from, and "
             f"{before.request!r} was stored with version={drawn_from!r}; "
             "nothing was charged",
             received=f"version={label!r}",
+            way_out="Hand over the counts of that version, or ask for a fresh release",
         )
     if refiner.policy.person_rule is not None:
         raise PrivacyError(

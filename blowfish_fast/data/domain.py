@@ -38,6 +38,7 @@ from .places.districts import Borders, Districts
 from .rules.keys import MOST_BITS, KeyRule, read_rule
 from .rules.steps import NANOSECONDS, Steps, check_steps, read_steps
 from .rules.texts import ANY_TEXT, WordRule, read_texts
+from .rules.weights import weight_levels
 
 __all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "KeyDomain", "WideDomain"]
 
@@ -570,6 +571,45 @@ class Domain(Attributes):
             If the levels are no list, a level is something else, or stands there twice.
         """
         return cls._of([from_level_list(levels, name)])
+
+    @classmethod
+    def from_weights(
+        cls, largest: float, classes: int, *, ratio: float = 2, name: str = "weight"
+    ) -> Domain:
+        """Give each public class of survey weights its cell, from the largest down.
+
+        Each class is the one before it, divided by `ratio`. `sampling.round_weights`
+        puts weights between two classes into one of them, at random, so that means
+        stay; what rounding adds to the variance grows with the ratio (Lemma PN21).
+
+        Parameters
+        ----------
+        largest : number
+            The largest weight of the design, a public fact.
+        classes : int
+            How many there are, 2 or more; the least one is 1 or more.
+        ratio : number, default 2
+            By how much one class exceeds the next, above 1.
+        name : str, default 'weight'
+            The name of the attribute.
+
+        Returns
+        -------
+        Domain
+            The domain; its levels are the `values` of `sampling.Weighted`.
+
+        Raises
+        ------
+        DomainError
+            If the least class would be below 1.
+
+        Examples
+        --------
+        >>> Domain.from_weights(largest=64, classes=5).attributes[0].levels
+        (64, 32, 16, 8, 4)
+        """
+        levels = weight_levels(largest, classes, ratio)
+        return cls.from_levels(levels, name=name)
 
     @classmethod
     @malformed_as(DomainError, "districts become cells under the name of a column")

@@ -110,6 +110,30 @@ def test_the_counts_must_be_known_to_be_the_same(ledger):
     assert ledger.spent == Fraction("0.2")
 
 
+def test_data_without_a_version_are_refused_in_words(ledger):
+    """The call of somebody who knows of no versions says what is lacking, and where."""
+    spent = ledger.spent
+    ledger.release(rough(), COUNTS, "unlabelled")
+    for price in (False, True):
+        refine = ledger.price_of_refinement if price else ledger.refine
+        handed = () if price else (COUNTS,)
+        for name, lacking, way_out in (
+            ("first", "you state none", "State it, such as version="),
+            (
+                "unlabelled",
+                "stored with none",
+                "a fresh release, and state its version",
+            ),
+        ):
+            with pytest.raises(LedgerError, match="nothing was charged") as caught:
+                refine(name, *handed, epsilon="0.4")
+            assert lacking in str(caught.value)
+            assert way_out in str(caught.value)
+    with pytest.raises(LedgerError, match="stored with none"):
+        ledger.refine("unlabelled", COUNTS, epsilon="0.4", version="v1")
+    assert float(ledger.spent - spent) == pytest.approx(0.1)
+
+
 def test_a_level_that_is_no_finer_or_not_affordable_is_refused(ledger):
     with pytest.raises(BudgetError, match=r"has cost eps = 0\.1 already"):
         ledger.refine("first", COUNTS, epsilon="0.1", version="v1")

@@ -128,6 +128,14 @@ class Answer(HasBudget):
     what: str = "records"
     unit: str | None = None
 
+    @property
+    def cost(self) -> float:
+        """What was charged for it, in the currency of the ledger; 0 where it was read.
+
+        It was charged once, when the answer was drawn, and never for a replay.
+        """
+        return float(self.budget)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON.
 

@@ -46,7 +46,7 @@ from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.file import Release
 
 from .amounts import answers_of_rows
-from .answers_given import Answer, answer_from, answer_read
+from .answers_given import Answer, answer_from
 from .batches import FailedAnswer, batched_outcomes
 from .catalog import TableSpec, as_table
 from .engines import Database
@@ -63,6 +63,7 @@ from .questions import (
 )
 from .remembered.content_labels import ContentLabels
 from .remembered.explaining import explained
+from .remembered.read_answers import OF_ONE, newest_answer, shown_again
 from .remembered.refining import Refining, refusal
 from .same_question import canonical, in_asked_order, request_name
 from .truncation import LOSS, loss_name, plain_loss, true_losses
@@ -428,6 +429,7 @@ class Explorer:
         *,
         analyst: str | None = None,
         request: str | None = None,
+        newest: bool = False,
     ) -> Answer: ...
 
     @overload
@@ -440,7 +442,12 @@ class Explorer:
     ) -> list[Answer]: ...
 
     def ask(
-        self, question: Any, *, analyst: str | None = None, request: Any = None
+        self,
+        question: Any,
+        *,
+        analyst: str | None = None,
+        request: Any = None,
+        newest: bool = False,
     ) -> Answer | list[Answer]:
         """Answer a question: charged once, replayed for free ever after.
 
@@ -459,6 +466,11 @@ class Explorer:
             counted, drawn and charged anew; under the same name the stored answer
             returns. For a list of questions it is a list of names, None among them for
             questions without one.
+        newest : bool, default False
+            Whether a question that was answered before is read again from what is
+            stored by now, free, where that tells it more narrowly: beside the shown
+            answer, which never changes, under a name of its own. One that states a
+            budget asks for fresh noise, and is not read.
 
         Returns
         -------
@@ -494,18 +506,26 @@ class Explorer:
         (0.2, True)
         """
         if isinstance(question, list | tuple):
+            if newest:
+                raise QuestionError(OF_ONE)
             outcomes = self.outcomes(question, analyst=analyst, requests=request)
             answers = [answer for answer in outcomes if isinstance(answer, Answer)]
             if len(answers) < len(outcomes):
                 raise FailedDrawError
             return answers
-        outcome = self.outcome(question, analyst=analyst, request=request)
+        terms: dict[str, Any] = {"request": request, "newest": newest}
+        outcome = self.outcome(question, analyst=analyst, **terms)
         if isinstance(outcome, FailedAnswer):
             raise FailedDrawError
         return outcome
 
     def outcome(
-        self, question: Any, *, analyst: str | None = None, request: str | None = None
+        self,
+        question: Any,
+        *,
+        analyst: str | None = None,
+        request: str | None = None,
+        newest: bool = False,
     ) -> Answer | FailedAnswer:
         """Return what `ask` does; a failed draw is returned as well, with its charge.
 
@@ -519,6 +539,8 @@ class Explorer:
             Whose allotment pays.
         request : str, optional
             A name of the caller's choice.
+        newest : bool, default False
+            Whether what is stored by now is read where it tells more, as in `ask`.
 
         Returns
         -------
@@ -527,6 +549,10 @@ class Explorer:
         """
         asked = read_question(question)
         form = canonical(self.table, asked)
+        if newest:
+            sharper = newest_answer(self, asked, request, analyst)
+            if sharper is not None:
+                return sharper
         name = request_name(form) if request is None else f"r-{request}"
         entry = self._earlier(asked) if request is None else self.ledger.entry(name)
         if entry is not None:
@@ -754,22 +780,7 @@ class Explorer:
         self, entry: Entry, asked: Question, *, replayed: bool
     ) -> Answer | None:
         """Return an answer that was read from others; None if it was drawn."""
-        reading = self.ledger.reading(entry.request)
-        if reading is None:
-            return None
-        told = (entry.note or {})["read"]
-        source = self.ledger.entry(told["sources"][0])
-        assert source is not None, "charges stay"
-        layout = lay_out(self.table, canonical(self.table, asked))
-        answer = answer_read(
-            layout,
-            np.array(reading["values"]),
-            np.array(reading["half_widths"]),
-            entry,
-            source,
-            replayed=replayed,
-        )
-        return in_asked_order(answer, asked)
+        return shown_again(self, entry, asked, replayed=replayed)
 
     def _note(self, about: dict[str, Any]) -> dict[str, Any]:
         """Return what the log keeps with a charge; which table, where several share."""

@@ -31,6 +31,7 @@ from blowfish_fast.apps.explorer.questions import (
     read_question,
     read_spending,
 )
+from blowfish_fast.apps.explorer.registered.registrations import MOST_REGISTERED
 from blowfish_fast.apps.explorer.samples.population_answers import (
     population_answer,
     sample_words,
@@ -73,6 +74,37 @@ class Asking(Model):
     """What is asked, of a table, at which accuracy or cost."""
     request: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     """A name of your own. The same question under a new name is charged anew."""
+    newest: bool = False
+    """Whether a question that was answered before is read again from what is stored by
+    now, free, where that tells it more narrowly. Not for a name, nor among several.
+    """
+
+
+class Registering(Model):
+    """Questions that are stated in advance."""
+
+    questions: Annotated[
+        list[Question], Field(min_length=1, max_length=MOST_REGISTERED)
+    ]
+    """Questions of one table; the cost of each is left aside."""
+
+    @model_validator(mode="after")
+    def _of_one_table(self) -> Self:
+        _refuse_other_tables({question.table for question in self.questions})
+        return self
+
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return self.questions[0].table
+
+
+def _refuse_other_tables(tables: set[str]) -> None:
+    if len(tables) > 1:
+        raise ValueError(
+            "questions that are registered together are about one table, whose ledger "
+            f"notes them; received {sorted(tables)}"
+        )
 
 
 class AskingSeveral(Model):
@@ -88,6 +120,10 @@ class AskingSeveral(Model):
             raise ValueError(
                 "questions that are charged together are about one table, whose "
                 f"ledger is charged in one step; received {sorted(tables)}"
+            )
+        if any(asking.newest for asking in self.questions):
+            raise ValueError(
+                "the newest answer is that of one question; ask for each by itself"
             )
         return self
 
@@ -299,12 +335,30 @@ async def ask_several(
     return await run_in_threadpool(_ask_several, asking, visit)
 
 
+@router.post("/register")
+def register(stated: Registering, visit: Person) -> dict[str, int]:
+    """State questions in advance: answers drawn later tell these more narrowly. Free.
+
+    The reply has how many numbers they have together; fewer of them are told better.
+    """
+    explorer = visit.explorer(stated.table)
+    with _refusals_noted(stated.table, visit, what="register"):
+        numbers = explorer.register(stated.questions, analyst=visit.payer)
+    visit.gate.audit.write(
+        who=visit.who.name, what="register", table=stated.table, numbers=numbers
+    )
+    return {"numbers": numbers}
+
+
 def _ask(asking: Asking, visit: Visit) -> Response:
     """Answer a question whose plan is small, or known."""
     explorer = visit.explorer(asking.question.table)
     with _refusals_noted(asking.question.table, visit):
         answer = explorer.outcome(
-            asking.question, analyst=visit.payer, request=_own_request(asking, visit)
+            asking.question,
+            analyst=visit.payer,
+            request=_own_request(asking, visit),
+            newest=asking.newest,
         )
     _note_outcome(answer, asking.question.table, visit)
     if isinstance(answer, FailedAnswer):
@@ -339,15 +393,16 @@ def _own_request(asking: Asking, visit: Visit) -> str | None:
 
 
 @contextmanager
-def _refusals_noted(table: str, visit: Visit) -> Iterator[None]:
+def _refusals_noted(table: str, visit: Visit, what: str = "ask") -> Iterator[None]:
     """Count and log what is refused."""
     try:
         yield
     except BlowfishError as problem:
-        visit.gate.metrics.add("blowfish_questions_total", outcome="refused")
+        if what == "ask":
+            visit.gate.metrics.add("blowfish_questions_total", outcome="refused")
         visit.gate.audit.write(
             who=visit.who.name,
-            what="ask",
+            what=what,
             table=table,
             refused=type(problem).__name__,
             reason=str(problem),

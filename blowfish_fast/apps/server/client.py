@@ -80,6 +80,12 @@ class ReceivedAnswer:
         What the numbers are: records, or a sum, mean or share.
     unit : str, optional
         The unit of a sum, mean or share, where the table's description has one.
+    as_of : str, default ""
+        When its budget was charged; the answer is about the data of that time.
+    sources : list of str
+        The names of the stored answers from which it was read, at no cost.
+    holds : {"fresh", "any", "fixed"}
+        For which questions the promise holds, as in ``explorer.Answer``.
     """
 
     question: dict[str, Any]
@@ -99,6 +105,17 @@ class ReceivedAnswer:
     raw: FloatArray | None = None
     what: str = "records"
     unit: str | None = None
+    as_of: str = ""
+    sources: list[str] = field(default_factory=list)
+    holds: str = "fresh"
+
+    @property
+    def cost(self) -> float:
+        """What was charged for it, once, in the ledger's currency; 0 where it was read.
+
+        A replay shows what the answer was charged when it was drawn.
+        """
+        return float(self.rho or 0.0) if self.epsilon is None else float(self.epsilon)
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> ReceivedAnswer:
@@ -201,7 +218,11 @@ class Client:
 
     @overload
     def ask(
-        self, question: Mapping[str, Any], *, request: str | None = None
+        self,
+        question: Mapping[str, Any],
+        *,
+        request: str | None = None,
+        newest: bool = False,
     ) -> ReceivedAnswer: ...
 
     @overload
@@ -210,10 +231,11 @@ class Client:
         question: Sequence[Mapping[str, Any]],
         *,
         request: Sequence[str | None] | None = None,
+        newest: bool = False,
     ) -> list[ReceivedAnswer]: ...
 
     def ask(
-        self, question: Any, *, request: Any = None
+        self, question: Any, *, request: Any = None, newest: bool = False
     ) -> ReceivedAnswer | list[ReceivedAnswer]:
         """Answer a question: charged once, replayed for free ever after.
 
@@ -228,6 +250,10 @@ class Client:
             A name of your own. Under a new name the question is charged anew; an
             old name brings the old answer back. For a list of questions it is a list
             of names, None among them for questions without one.
+        newest : bool, default False
+            Whether one question that was answered before is read again from what is
+            stored by now, free, where that tells it more narrowly. The answer that was
+            shown stays as it is; this one has a name of its own.
 
         Returns
         -------
@@ -246,6 +272,10 @@ class Client:
                     "a list of questions has a name for each, or None in its place",
                     received=quoted(request),
                 )
+            if newest:
+                raise InputError(
+                    "the newest answer is that of one question; ask for each by itself"
+                )
             questions = [
                 {"question": dict(each), "request": name}
                 for each, name in zip(question, names, strict=True)
@@ -256,8 +286,38 @@ class Client:
                 "/api/ask-several",
                 {"questions": questions},
             )
-        body = {"question": dict(question), "request": request}
+        body = {"question": dict(question), "request": request, "newest": newest}
         return self._read(ReceivedAnswer.of, "POST", "/api/ask", body)
+
+    def register(self, questions: Sequence[Mapping[str, Any]]) -> int:
+        """State questions in advance: answers drawn later tell these more narrowly.
+
+        Free. What is read from an answer that is drawn from now on holds for all
+        registered questions together; see `Explorer.register`.
+
+        Parameters
+        ----------
+        questions : sequence of mappings
+            Questions of one table, at most 1,000; their costs are left aside.
+
+        Returns
+        -------
+        int
+            How many numbers they have together. Fewer of them have narrower intervals.
+
+        Raises
+        ------
+        QuestionError
+            If one is malformed, or counts nothing that stored answers tell.
+        """
+        with malformed_as(InputError, "register takes a list of questions"):
+            listed = [dict(question) for question in questions]
+        return self._read(
+            lambda reply: int(reply["numbers"]),
+            "POST",
+            "/api/register",
+            {"questions": listed},
+        )
 
     def sql(
         self,

@@ -2,7 +2,8 @@
 
 ``bf.sampling.Simple(population=48_842)`` and its neighbours are public statements about
 a sample; what follows from them stands in the other files of this folder. ``rake``
-makes published counts agree with known margins.
+makes published counts agree with known margins, ``round_weights`` puts weights into
+public classes before they are counted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from .designs import (
     Weighted,
 )
 from .raking import rake
+from .weight_classes import round_weights
 
 __all__ = [
     "Bernoulli",
@@ -25,5 +27,6 @@ __all__ = [
     "Stratified",
     "Weighted",
     "rake",
+    "round_weights",
 ]
 __dir__ = sorted(__all__).copy

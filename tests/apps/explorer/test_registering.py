@@ -200,3 +200,46 @@ def test_what_is_no_count_is_not_registered_and_names_are_taken_once(
     noted = [entry.analyst for entry in Registrations(explorer.ledger)._all("people")]
     assert noted == ["bob", "ann"]
     assert explorer.ledger.spent == 0
+
+
+def test_the_newest_answer_stands_beside_the_shown_one(database):
+    explorer = exploring(database)
+    question = asked("ranges", ranges=[[20, 45]])
+    with pytest.raises(QuestionError, match="leave request out"):
+        explorer.ask(question, request="mine", newest=True)
+    with pytest.raises(QuestionError, match="of one question"):
+        explorer.ask([question], newest=True)
+    # Nothing was shown yet: an answer like any other.
+    shown = explorer.ask(question, newest=True)
+    assert (shown.holds, shown.cost) == ("fresh", float(explorer.ledger.spent))
+    assert explorer.ask(question, newest=True).request == shown.request
+    finer = explorer.ask(asked("cumulative", alpha=4))
+    spent = explorer.ledger.spent
+    newest = explorer.ask(question, newest=True)
+    assert newest.request != shown.request
+    assert newest.sources == (finer.request,)
+    assert (newest.holds, newest.cost, newest.replayed) == ("any", 0.0, False)
+    assert np.ptp(newest.intervals) < np.ptp(shown.intervals)
+    assert explorer.ledger.spent == spent
+    # What was shown never changes; the newer one is kept under its own name.
+    assert explorer.ask(question).values.tolist() == shown.values.tolist()
+    again = explorer.ask(question, newest=True)
+    assert again.replayed
+    assert again.values.tolist() == newest.values.tolist()
+    kept = explorer.answered(newest.request)
+    assert kept.values.tolist() == newest.values.tolist()
+    assert explorer.ledger.verify()
+
+
+def test_what_is_no_sharper_by_now_is_the_shown_answer(database):
+    explorer = exploring(database)
+    totals = explorer.ask(asked("cumulative", alpha=8))
+    wide = asked("ranges", ranges=[[20, 45]], alpha=200)
+    shown = explorer.ask(wide)
+    assert shown.sources == (totals.request,)
+    explorer.ask(asked(alpha=190, width=3), request="rough")
+    assert explorer.ask(wide, newest=True).request == shown.request
+    # Whoever states a budget wants fresh noise.
+    stated = {**wide, "cost": {"epsilon": 0.001}}
+    rough = explorer.ask(stated)
+    assert explorer.ask(stated, newest=True).request == rough.request

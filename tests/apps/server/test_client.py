@@ -176,6 +176,33 @@ def test_what_earlier_answers_tell_is_free(ann, curator, own_server):
 
 
 @pytest.mark.long
+def test_questions_are_registered_and_read_anew(ann, own_server):
+    with pytest.raises(InputError, match="list of questions"):
+        ann.register(7)
+    with pytest.raises(BlowfishError, match="about one table"):
+        ann.register([AGES, {**AGES, "table": "others"}])
+    assert ann.register([AGES, {**TOTALS, "width": TOTALS["width"]}]) > 16
+    with pytest.raises(InputError, match="of one question"):
+        ann.ask([AGES], newest=True)
+    with pytest.raises(QuestionError, match="leave request out"):
+        ann.ask(AGES, request="mine", newest=True)
+    shown = ann.ask(TOTALS)
+    assert (shown.holds, shown.sources) == ("fresh", [])
+    assert shown.cost == pytest.approx(ann.history("people", last=1)[0]["epsilon"])
+    assert shown.as_of
+    finer = ann.ask(
+        {**TOTALS, "cost": {**TOTALS["cost"], "alpha": 12}}, request="finer"
+    )
+    newest = ann.ask(TOTALS, newest=True)
+    assert newest.sources == [finer.request]
+    assert (newest.cost, newest.remaining) == (0.0, finer.remaining)
+    assert ann.ask(TOTALS).values.tolist() == shown.values.tolist()
+    assert ann.answer("people", newest.request).values.tolist() == (
+        newest.values.tolist()
+    )
+
+
+@pytest.mark.long
 def test_a_curator_works_without_the_page(curator, tmp_path):
     shown = curator.preview(TOTALS, epsilon=0.5)
     assert np.shape(shown["truth"]) == (16,)
