@@ -230,10 +230,14 @@ def test_saved_releases_are_drawn_as_maps(empty_folder):
     assert "a grid of two axes" in str(problem)
 
 
-def test_a_job_file_finds_polygons_beside_it(empty_folder, monkeypatch):
+@pytest.mark.parametrize(
+    "stated",
+    ['"polygons:tracts.geojson:code"', '{ file = "tracts.geojson", id = "code" }'],
+)
+def test_a_job_file_finds_polygons_beside_it(empty_folder, monkeypatch, stated):
     (empty_folder / "tracts.toml").write_text(
         '[data]\nsource = "points.csv"\nmissing = "cell"\noutside = "cell"\n'
-        '[domain]\ntract = "polygons:tracts.geojson:code"\n'
+        f"[domain]\ntract = {stated}\n"
         '[policy]\nkind = "add_remove"\n[workload]\nkind = "identity"\n'
         '[mechanism]\nname = "laplace"\n[budget]\nepsilon = 1\n'
         '[output]\nrelease = "a.blowfish"\nmap = "a.geojson"\n'
@@ -248,6 +252,10 @@ def test_a_job_file_finds_polygons_beside_it(empty_folder, monkeypatch):
 
 
 def test_words_state_columns_and_a_system(empty_folder):
+    keys = {"file": "tracts.geojson", "id": "tract", "lon": "east", "lat": "north"}
+    job = Job.from_dict({"domain": {"place": {**keys, "step": 0.001}}})
+    words = "place=polygons:tracts.geojson:tract:east,north:step=0.001"
+    assert parse_domain(job.domain) == parse_domain(words)
     district = parse_domain("tract=polygons:tracts.geojson").attributes[0]
     assert district.levels[:2] == ("T00", "T01")
     assert district.borders.columns == ("lon", "lat")

@@ -15,7 +15,7 @@ from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.schemas import job_schema
-from blowfish_fast.apps.description.columns import column_schema
+from blowfish_fast.apps.description.columns import DISTRICTS, column_schema
 from blowfish_fast.apps.description.shipped import part_of_table, shipped_schema
 from blowfish_fast.apps.explorer.catalog import AttributeSpec, EqualCells
 from blowfish_fast.apps.explorer.questions import StatedBudget, table_schema
@@ -94,7 +94,8 @@ def test_a_budget_has_the_same_keys_and_limits_everywhere():
 
 def test_keys_of_a_described_column_are_those_of_the_explorer():
     schema = column_schema()
-    assert schema["properties"].keys() < AttributeSpec.model_fields.keys()
+    shared = schema["properties"].keys() - DISTRICTS.keys()
+    assert shared < AttributeSpec.model_fields.keys()
     cells = schema["properties"]["cells"]["properties"]
     assert cells.keys() == EqualCells.model_fields.keys()
     stated = tomllib.loads(COLUMNS)
@@ -122,10 +123,16 @@ def test_words_and_keys_state_the_same_cells():
     ("keys", "reason"),
     [
         ({"level": ["a"]}, r"has no 'level'.*levels"),
-        ({}, "one of cells, edges, dates, levels; received none of them"),
+        ({}, "one of cells, edges, dates, levels, file; received none of them"),
         ({"levels": ["a"], "edges": [1, 2]}, "received edges, levels"),
         ({"levels": []}, "'levels' of 'age' in .domain. is a list"),
         ({"edges": ["a", "b"]}, "are numbers"),
+        ({"file": "tracts.gpkg"}, "a file and an id"),
+        ({"file": "t.gpkg", "id": "g", "lon": "x"}, "lon and lat both or neither"),
+        ({"file": "t.gpkg", "id": "a:b"}, "'id' of 'age' in .domain. names a column"),
+        ({"file": 5, "id": "a"}, "'file' of 'age' in .domain. is a text"),
+        ({"file": "t.gpkg", "id": "a", "step": "b"}, "'step' .* is a number"),
+        ({"levels": ["a"], "id": "b"}, "'id' .* is said of districts"),
         ({"dates": [1, 2]}, "are dates"),
         ({"cells": {"start": 0, "stop": 1}}, "the numbers start, stop, width"),
         ({"cells": {"start": 0, "stop": 1, "width": "a"}}, "the numbers start"),

@@ -109,7 +109,8 @@ def _column(name: str, cells: Any, folder: Path) -> str:
     """Return the words of a column; a list of texts is one of categories.
 
     A text is taken as it is, unless it names a file: ``edges: @FILE``, ``categories
-    @FILE``, ``polygons: FILE`` or ``h3: FILE``, which is looked for beside the job.
+    @FILE``, ``polygons: FILE`` or ``h3: FILE``, which is looked for beside the job; so
+    is the file of a description.
     """
     called = written_item(name)
     if isinstance(cells, list) and cells:
@@ -117,6 +118,8 @@ def _column(name: str, cells: Any, folder: Path) -> str:
             return f"{called}=categories:{','.join(map(written_item, cells))}"
         if all(is_number(edge) or type(edge) is datetime.date for edge in cells):
             return f"{called}=edges:{','.join(str(edge) for edge in cells)}"
+    if isinstance(cells, Mapping):
+        cells = described_cells(name, cells)
     if isinstance(cells, str) and cells:
         file = re.fullmatch(
             r"(\s*(?:(?:edges|categories)(?:\s*:|\s)\s*@|(?:polygons|h3)\s*:\s*))(.*)",
@@ -127,8 +130,6 @@ def _column(name: str, cells: Any, folder: Path) -> str:
         return f"{called}={cells}"
     if isinstance(cells, int) and not isinstance(cells, bool):
         return f"{called}={cells}"
-    if isinstance(cells, Mapping):
-        return f"{called}={described_cells(name, cells)}"
     raise InputError(
         f'the cells of {name!r} in [domain] are "0:101:1", a list of categories, a '
         f"list of edges, a number of cells, or a description such as "
