@@ -12,10 +12,10 @@ from experiments import own_methods, smooth_ranges
 
 def test_what_buckets_say_of_cells_is_recorded(monkeypatch, tmp_path):
     at = np.arange(own_methods.CELLS)
-    hill = (300 * np.exp(-(((at - 1500) / 200) ** 2))).astype(np.int64)
+    hill = (300 * np.exp(-(((at - 1500) / 600) ** 2))).astype(np.int64)
     judged = [("hill", own_methods.JUDGED, hill)]
     monkeypatch.setattr(smooth_ranges, "all_sets", lambda _: judged)
-    monkeypatch.setattr(smooth_ranges, "EPSILONS", ("0.1",))
+    monkeypatch.setattr(smooth_ranges, "EPSILONS", ("0.5",))
     path = tmp_path / "smooth.csv"
     lines = list(smooth_ranges.write_smooth(None, 3, path))
     with path.open(newline="") as file:

@@ -70,7 +70,7 @@ def test_a_sample_speaks_of_the_population_of_districts():
 
 def test_cells_are_named_by_levels_or_numbers():
     release = released(bf.policies.Full(TOWNS), epsilon=1)
-    assert tuple(cell_ids(release)) == ("a", "b", "c", "d")
+    assert tuple(cell_ids(release.domain)) == ("a", "b", "c", "d")
     grid = bf.Domain((2, 2))
     other = bf.Nested(
         bf.policies.Full(grid), bf.workloads.Identity(grid), epsilon=1
