@@ -16,8 +16,6 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
@@ -120,6 +118,10 @@ class NearestDistricts:
         ndarray of int64, shape (parts - 1, 2)
             The pairs.
         """
+        # Whoever asks for no policy of neighbours does not wait for scipy.
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         size = counted.size
         ones = np.ones(len(joined), dtype=np.int8)
         graph = coo_array((ones, (joined[:, 0], joined[:, 1])), shape=(size, size))
