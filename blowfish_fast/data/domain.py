@@ -37,7 +37,7 @@ from .axes import (
 from .places.districts import Borders, Districts
 from .rules.keys import MOST_BITS, KeyRule, read_rule
 from .rules.steps import NANOSECONDS, Steps, check_steps, read_steps
-from .rules.texts import ANY_TEXT, WordRule, read_texts
+from .rules.texts import WordRule, read_texts, read_words
 from .rules.weights import weight_levels
 
 __all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "KeyDomain", "WideDomain"]
@@ -873,11 +873,7 @@ class KeyDomain(WideDomain):
         *,
         case: bool = False,
     ) -> None:
-        rule: WordRule
-        if symbols == ANY_TEXT:
-            rule = read_texts(longest, case=case)
-        else:
-            rule = read_rule(symbols, longest, case=case)
+        rule = read_words(symbols, longest, case=case)
         self._set((Axis(rule.cells, name, keys=rule),))
 
     @property

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.errors import DomainError
 
-from .keys import MOST_BITS, KeyClass, KeyRule
+from .keys import MOST_BITS, KeyClass, KeyRule, read_rule
 
 ANY_TEXT = "utf-8"
 """What is stated for symbols where every character is one."""
@@ -174,6 +174,33 @@ def read_texts(longest: Any, *, case: bool) -> TextRule:
             way_out="State shorter texts, or fewer symbols",
         )
     return rule
+
+
+def read_words(symbols: Any, longest: Any, *, case: bool) -> WordRule:
+    """Return the rule of stated symbols, or of texts of any script.
+
+    Parameters
+    ----------
+    symbols : str
+        ``"utf-8"`` for every text, or what `read_rule` takes.
+    longest : int
+        Bytes of the longest text, or characters of the longest word.
+    case : bool
+        Whether capitals are letters of their own.
+
+    Returns
+    -------
+    KeyRule or TextRule
+        The rule.
+
+    Raises
+    ------
+    DomainError
+        If symbols are malformed, or there are too many words.
+    """
+    if symbols == ANY_TEXT:
+        return read_texts(longest, case=case)
+    return read_rule(symbols, longest, case=case)
 
 
 @lru_cache(maxsize=1024)
