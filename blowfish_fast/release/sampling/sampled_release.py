@@ -525,11 +525,8 @@ def steps_of(rows: Any) -> FloatArray:
     >>> steps_of(np.array([[0.0, 2.0, 3.0], [-1.0, 1.0, 0.5], [4.0, 4.0, 4.0]]))
     array([3., 2., 4.])
     """
-    listed = as_sparse(rows).tocoo()
-    ends = np.zeros((2, listed.shape[0]))
-    np.maximum.at(ends[0], listed.coords[0], listed.data)
-    np.minimum.at(ends[1], listed.coords[0], listed.data)
-    return np.asarray(ends[0] - ends[1])
+    listed = as_sparse(rows)
+    return np.asarray(largest_of(listed) + largest_of(-listed))
 
 
 def largest_of(rows: Any) -> FloatArray:
