@@ -281,7 +281,7 @@ def _errors(
 ) -> FloatArray:
     """Return the mean absolute error of a query in each release.
 
-    Whether each line was found rough, and how many buckets it has, are added to lists
+    Whether each line was found uneven or rough, and how many buckets it has, are added to lists
     that are passed.
     """
     true, off = asked.answer(counts), np.empty(seeds.size)
@@ -289,7 +289,7 @@ def _errors(
         release: Any = mechanism.release(counts, rng=int(seed))
         off[at] = np.abs(np.asarray(release.answer(asked)) - true).mean()
         if rough is not None:
-            rough.append(release.details["roughness"] == 1)
+            rough.append(release.details["roughness"] in (1, 2))
         if buckets is not None:
             buckets.append(release.details["buckets"])
     return off

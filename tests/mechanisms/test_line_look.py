@@ -19,7 +19,8 @@ ASKED = bf.workloads.Ranges.random(LINE, 20, rng=1)
 AT = np.arange(1024)
 LINES = {
     "smooth": np.where(AT < 512, 300, 10),
-    "rough": 4000 * (AT // 8 % 2) + AT % 2,
+    "uneven": 4000 * (AT // 16 % 2) + AT % 2,
+    "rough": 4000 * (AT // 4 % 2) + AT % 2,
     "rugged": 30_000 * (AT % 2) + 7_000 * (AT // 2 % 3),
 }
 
@@ -42,7 +43,12 @@ def release_and_prices(mechanism, counts, monkeypatch):
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
 @pytest.mark.parametrize(
     ("name", "grade", "share"),
-    [("smooth", 0, Fraction(1, 5)), ("rough", 1, Fraction(1, 20)), ("rugged", 2, 0)],
+    [
+        ("smooth", 0, Fraction(1, 5)),
+        ("uneven", 1, Fraction(1, 10)),
+        ("rough", 2, Fraction(1, 20)),
+        ("rugged", 3, 0),
+    ],
 )
 def test_the_grade_decides_what_the_partition_gets(
     policy, name, grade, share, monkeypatch
@@ -51,9 +57,9 @@ def test_the_grade_decides_what_the_partition_gets(
     release, prices = release_and_prices(mechanism, LINES[name], monkeypatch)
     look = Fraction(20, 1024)
     left = 1 - look
-    # A rough line is asked whether its pairs differ, for as much again.
-    pairs = [("select", look * left)] if grade == 1 else []
-    left -= look * left if grade == 1 else 0
+    # An uneven or rough line is asked whether its pairs differ, for as much again.
+    pairs = [("select", look * left)] if grade in (1, 2) else []
+    left -= look * left if pairs else 0
     partition = [("select", share * left)] if share else []
     assert prices == [
         ("select", look),
@@ -62,7 +68,7 @@ def test_the_grade_decides_what_the_partition_gets(
         ("measure", left - share * left),
     ]
     assert release.details["roughness"] == grade
-    assert (release.details["buckets"] == 1024) is (grade == 2)
+    assert (release.details["buckets"] == 1024) is (grade == 3)
     assert release.guarantee.epsilon == 1
 
 
@@ -96,7 +102,7 @@ def test_short_lines_maps_and_totals_are_not_looked_at():
 
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
 @pytest.mark.parametrize(
-    ("name", "grade"), [("smooth", 0), ("steps", 1), ("rugged", 2)]
+    ("name", "grade"), [("smooth", 0), ("steps", 2), ("rugged", 3)]
 )
 def test_cells_have_bounds_of_their_own(policy, name, grade):
     # Steps of two cells: half as many buckets as cells, each of them certain.
@@ -104,7 +110,16 @@ def test_cells_have_bounds_of_their_own(policy, name, grade):
     asked = bf.workloads.Identity(LINE)
     release = bf.Dawa(policy(LINE), asked, epsilon=1).release(counts, rng=1)
     assert release.details["roughness"] == grade
-    assert (release.details["buckets"] == 1024) is (grade == 2)
+    assert (release.details["buckets"] == 1024) is (grade == 3)
+
+
+def test_no_cells_are_uneven_without_being_rough():
+    # Two bounds that are equal leave no grade between them, whatever the noise.
+    assert recipe.CELLS_LOOK.uneven == recipe.CELLS_LOOK.rough
+    test = recipe.RoughnessTest([1.0] * 3, price=1.0, steps=recipe.CELLS_LOOK.steps)
+    policy, noise = bf.policies.AddRemove(bf.Domain(4)), np.arange(-(2**22), 2**22, 997)
+    grades = test.decide(np.array([90, 0, 70, 20]), policy, noise.reshape(-1, 1))
+    assert set(grades.tolist()) == {0, 2, 3}
 
 
 def test_recipes_that_do_not_look_keep_their_options():
@@ -257,7 +272,7 @@ def test_cells_that_share_no_height_are_fitted_by_their_neighbours(gain, monkeyp
 def test_a_rough_line_in_doubt_keeps_its_cells_and_a_smooth_one_is_asked_again(
     rough, monkeypatch
 ):
-    monkeypatch.setattr(recipe.RoughnessTest, "select", lambda *_, **__: int(rough))
+    monkeypatch.setattr(recipe.RoughnessTest, "select", lambda *_, **__: 2 * int(rough))
     answers = {2: 1, 1: 0}
     monkeypatch.setattr(
         recipe.SpikeTest,

