@@ -112,8 +112,8 @@ LOOK_CELLS = 20
 """The look gets this over the number of cells of the budget."""
 ROUGH_SHARE = Fraction(1, 20)
 """Part of the budget for the partition of a rough line."""
-# Chosen on the same histograms and on forty-one generated lines of other seeds, heaped
-# numbers and spikes of several heights among them.
+# Chosen, with its bound, on the given histograms, on those of "long buckets" on that
+# page, and on 44 generated lines of other seeds, heaped numbers and spikes among them.
 UNEVEN_SHARE = Fraction(1, 10)
 """Part of the budget for the partition of an uneven line, between smooth and rough."""
 
@@ -236,8 +236,8 @@ class Dawa(Mechanism):
         partition, an uneven one (1) gets 1/10, a rough one (2) gets 1/20, a rugged one
         (3) keeps its cells. Of an uneven or rough line of which ranges are asked, a
         test of the same price says whether neighbours differ much; then buckets of two
-        cells are cut. Cells of a line are never uneven, but smooth, rough or rugged. Where
-        cells are asked under `AddRemove`, as much again, and 5 % of epsilon where a
+        cells are cut. Where cells are asked, lines are smooth, rough or rugged, and
+        none is uneven. Where cells are asked under `AddRemove`, as much again, and 5 % of epsilon where a
         smooth line leaves doubt, buys a private test whether records stand in spikes;
         then cells are kept, too (``details["chosen"]`` is "cells"). Where
         rectangles of a map of at most 2^24 cells are asked, it first spends 1 to 7 %
@@ -486,7 +486,7 @@ class Dawa(Mechanism):
         return bool(grade > 0)
 
     def _pairs_differ(self, private: Handle, rough: Self) -> bool:
-        """Ask of a line that is not smooth whether pairs differ too much: Lemma SC11."""
+        """Ask whether the pairs of a line differ too much: Lemma SC11."""
         if not asks_stretches(self.workload):
             return False
         budget, size = private.remaining, self.domain.size
