@@ -237,7 +237,7 @@ class Dawa(Mechanism):
         (3) keeps its cells. Of an uneven or rough line of which ranges are asked, a
         test of the same price says whether neighbours differ much; then buckets of two
         cells are cut. Where cells are asked, lines are smooth, rough or rugged, and
-        none is uneven. Where cells are asked under `AddRemove`, as much again, and 5 % of epsilon where a
+        none is uneven; under `AddRemove`, as much again, and 5 % of epsilon where a
         smooth line leaves doubt, buys a private test whether records stand in spikes;
         then cells are kept, too (``details["chosen"]`` is "cells"). Where
         rectangles of a map of at most 2^24 cells are asked, it first spends 1 to 7 %
