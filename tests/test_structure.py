@@ -314,6 +314,69 @@ def test_proofs_name_what_exists():
             assert (page.parent / page_named).exists(), f"{page.name}: {page_named}"
 
 
+OBJECTS = {"bf", "handle", "policy", "private", "release", "LEDGER"}
+"""Words of proofs for an object at hand, where no file or class is meant."""
+
+
+def test_proofs_name_files_and_classes_that_hold_what_they_name():
+    # `order.cell_order` is no place to look it up once the file has another name.
+    files, classes = _definitions()
+    rooms = {}
+    for folder in {path.parent for path in SOURCES}:
+        dotted = ".".join(folder.relative_to(ROOT).parts)
+        # Kernels and releases both have a folder about sampling.
+        rooms.setdefault(folder.name, []).append(importlib.import_module(dotted))
+        files[folder.name] |= {path.stem for path in folder.rglob("*.py")}
+    astray = []
+    for page in sorted((ROOT / "docs" / "proofs").glob("*.md")):
+        dotted = re.findall(r"`([A-Za-z_]\w*(?:\.\w+)+)`", page.read_text())
+        for owner, name in {tuple(word.split(".")[-2:]) for word in dotted}:
+            is_file_name = name in ("py", "md", "json")
+            held = _held_by(classes, owner) | files.get(owner, set())
+            offered = any(hasattr(room, name) for room in rooms.get(owner, ()))
+            there = name in held or offered
+            if not (is_file_name or owner in OBJECTS or there):
+                astray.append(f"{page.name}: {owner}.{name}")
+        private = {*re.findall(r"`(_[a-z]\w+)`", page.read_text())}
+        held = set().union(*files.values(), *(inside for _, inside in classes.values()))
+        astray += [f"{page.name}: {name}" for name in private - held]
+    assert sorted(astray) == []
+
+
+def _definitions():
+    """Return names by the file that defines them, and each class's bases and names."""
+    files, classes = {}, {}
+    for path in SOURCES:
+        stem = path.parent.name if path.stem == "__init__" else path.stem
+        names = files.setdefault(stem, set())
+        for node in _tree(path).body:
+            names.update(_names_bound_by(node))
+            if isinstance(node, ast.ClassDef):
+                inside = {
+                    name for part in ast.walk(node) for name in _names_bound_by(part)
+                }
+                bases = [ast.unparse(base).split("[")[0] for base in node.bases]
+                classes[node.name] = bases, inside
+    return files, classes
+
+
+def _names_bound_by(node):
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return [node.name]
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = getattr(node, "targets", None) or [node.target]
+        # `self.low, self.high = ...` binds both, and names `self` besides.
+        parts = [part for target in targets for part in ast.walk(target)]
+        return [getattr(part, "id", getattr(part, "attr", "")) for part in parts]
+    return []
+
+
+def _held_by(classes, kind):
+    """Return what a class and those above it define; of other packages' none."""
+    bases, names = classes.get(kind, ([], set()))
+    return names.union(*(_held_by(classes, base.split(".")[-1]) for base in bases))
+
+
 def _imported(path):
     """Yield what a module imports: inside functions and for annotations too."""
     package = ["blowfish_fast", *path.relative_to(PACKAGE).parts[:-1]]

@@ -116,12 +116,12 @@ def question_over_http() -> object:
 
 
 WALKS: dict[str, tuple[Callable[[], object], int]] = {
-    "counts to Release, Dawa 1-D": (counts_to_release, 40),
+    "counts to Release, Dawa 1-D": (counts_to_release, 39),
     "Threshold to sensitivity of Ranges": (threshold_to_sensitivity, 12),
     "Product to sensitivity of Rectangles": (product_to_sensitivity, 13),
     "release.intervals, Ordered": (intervals_of_a_release(), 13),
-    "a CSV file to a release, by the command line": (csv_to_release, 56),
-    "a question over HTTP": (question_over_http, 60),
+    "a CSV file to a release, by the command line": (csv_to_release, 54),
+    "a question over HTTP": (question_over_http, 59),
 }
 
 

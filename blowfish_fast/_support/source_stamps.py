@@ -1,8 +1,13 @@
-"""By which contents of files a compiled kernel is known, without loading any of them.
+"""A stamp of the sources that a compiled kernel was made from.
 
-A stamp follows the file and every kernel file that it imports, and theirs. It is told
-before the compiler is loaded, so that what lies on disk is not taken for compiled where
-it was compiled from other sources.
+    fit.py ---imports---> shape.py ---imports---> _arguments.py
+      stamp of fit.py = digest(text of fit.py, stamps of what it imports)
+
+The stamp of a file changes with its own text and with that of every kernel file that it
+imports, directly or through others. Machine code on disk carries the stamp that it was
+compiled under and serves only while the stamp is the same. Reading a stamp loads
+neither the kernels nor the compiler: a command asks beforehand whether it will have to
+compile.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ _LOADER: Any = __spec__.loader
 
 @cache
 def source_stamp(name: str) -> str:
-    """Return what changes whenever code that a module's kernels run changes.
+    """Return a digest that changes whenever code that a module's kernels run changes.
 
     Parameters
     ----------
@@ -33,7 +38,8 @@ def source_stamp(name: str) -> str:
     Returns
     -------
     str
-        A digest of its text and of those of all kernel files that it imports.
+        64 hexadecimal digits: a digest of its text and of the stamps of all kernel
+        files that it imports.
 
     Raises
     ------
@@ -48,23 +54,28 @@ def source_stamp(name: str) -> str:
     text, package = _text_and_package(name)
     stamp = hashlib.sha256(text)
     for statement in ast.parse(import_head(text)).body:
+        # Kernel files are imported by `from` alone.
         if not isinstance(statement, ast.ImportFrom):
             continue
         home = "." * statement.level + (statement.module or "")
-        room = resolve_name(home, package)
+        imported_from = resolve_name(home, package)
+        # `from .tree import shape` imports a file, `from .tree.shape import Tree` a
+        # class of one: both the place itself and what is named may be a file.
         for word in ("", *(imported.name for imported in statement.names)):
-            part = f"{room}.{word}".rstrip(".")
-            # What is no module of ours is a function, and has no file.
+            module = f"{imported_from}.{word}".rstrip(".")
+            # A function or a class has no file of its own.
             with suppress(OSError):
-                if part.startswith(KERNELS):
-                    stamp.update(source_stamp(part).encode())
+                if module.startswith(KERNELS):
+                    stamp.update(source_stamp(module).encode())
     return stamp.hexdigest()
 
 
 def import_head(text: bytes) -> bytes:
     """Return a file up to the end of its last import; to parse the rest takes longer.
 
-    No import holds an empty line, and none at the left edge follows the first kernel.
+    The end is the first empty line after the last line that begins with ``from``. That
+    is right as no import of a kernel file holds an empty line, and none that begins at
+    the left edge follows the first kernel.
 
     Parameters
     ----------
@@ -81,7 +92,7 @@ def import_head(text: bytes) -> bytes:
 
 
 def _text_and_package(name: str) -> tuple[bytes, str]:
-    """Read a module where it was loaded from, or where it would be."""
+    """Return the text of a module, loaded or not, and the package that it lies in."""
     module: Any = sys.modules.get(name)
     if module is not None:
         return module.__loader__.get_data(module.__file__), module.__package__

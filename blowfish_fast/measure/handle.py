@@ -47,6 +47,15 @@ Progress = Callable[[str], None]
 Measurable = LinearStrategy | PreparedStrategy
 
 
+class DryRunEnded(Exception):
+    """A dry run has come to a step whose outcome decides what follows.
+
+    This is no error, and nobody reads it: whoever started the dry run takes it for the
+    end (`Mechanism._rehearse`, `Pricing.in_rho`). A person who asks for what only the
+    data can tell is answered by a `DataDependentError`, which says why.
+    """
+
+
 class Selector(Protocol[Chosen]):
     """Chooses something public from true counts, calibrated to the given policy."""
 
@@ -898,14 +907,14 @@ class Rehearsal(Handle):
 
         Raises
         ------
-        DataDependentError
+        DryRunEnded
             Always, at the end: what follows depends on the choice.
         """
         price = self._read(budget)
         each = price.over(self._group_size)
         check_selector(selector, self.policy, self._cells, each)
         self._account.charge(Call("select", selector.name, price, None))
-        raise DataDependentError(f"what follows depends on what {selector.name} chose")
+        raise DryRunEnded
 
     def measure(
         self, strategy: Measurable, *, budget: Budget | Fraction
@@ -930,7 +939,7 @@ class Rehearsal(Handle):
     @property
     def public_totals(self) -> IntArray:
         """End the rehearsal: what follows depends on the data, though in public."""
-        raise DataDependentError("a rehearsal reads no total")
+        raise DryRunEnded
 
 
 class Pricing(Handle):
@@ -966,15 +975,15 @@ class Pricing(Handle):
             The price.
         """
         accounts, prices = [handle._account], list[Fraction]()
-        with suppress(DataDependentError):
+        with suppress(DryRunEnded, DataDependentError):
             recipe(cls.over(handle, accounts=accounts, prices=prices))
         left = [(account.granted - account.spent).rho for account in accounts]
         return sum([*prices, *left], Fraction(0))
 
     @property
     def public_totals(self) -> NoReturn:
-        """Stop: what follows depends on the data."""
-        raise DataDependentError("a price is fixed before any total is read")
+        """Stop: a price is fixed before any total is read."""
+        raise DryRunEnded
 
     def split(self, parts: int) -> list[Self]:
         """Split the budget, and remember each part's account."""
@@ -994,7 +1003,7 @@ class Pricing(Handle):
 
         Raises
         ------
-        DataDependentError
+        DryRunEnded
             Always: what follows a draw has no price of its own.
         """
         charged = self._read(budget)
@@ -1014,7 +1023,7 @@ class Pricing(Handle):
 
         Raises
         ------
-        DataDependentError
+        DryRunEnded
             Always: what follows a draw has no price of its own.
         """
         listed = super().list_above(lister, budget=budget)
@@ -1034,7 +1043,7 @@ class Pricing(Handle):
 
         Raises
         ------
-        DataDependentError
+        DryRunEnded
             Always: what follows a draw has no price of its own.
         """
         measurement = super().measure(strategy, budget=budget)
@@ -1061,14 +1070,14 @@ class Pricing(Handle):
 
         Raises
         ------
-        DataDependentError
-            Always.
+        DryRunEnded
+            Always: noise that is lowered later has no price of its own.
         """
-        raise DataDependentError("noise that is lowered later has no price of its own")
+        raise DryRunEnded
 
     def _stop(self, rho: Fraction) -> NoReturn:
         self.prices.append(rho)
-        raise DataDependentError("what follows may depend on what was drawn")
+        raise DryRunEnded
 
 
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:

@@ -40,6 +40,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.measure.handle import (
     Account,
+    DryRunEnded,
     Forecast,
     Handle,
     Measurement,
@@ -524,17 +525,19 @@ class Mechanism(NamingRightWords, HasBudget, ABC):
         never fails, whatever policy and budget are left (Lemma HA6). A recipe with a
         further choice, or with branches, asks for these here.
         """
-        with suppress(DataDependentError):
+        # The rehearsal ends at a choice, or where the recipe itself refuses a dry run.
+        with suppress(DryRunEnded, DataDependentError):
             self._checked(self._run(private))
 
     def _checked(self, outcome: Outcome) -> Outcome:
-        """Refuse what an outside recipe hands back if no release can be made of it.
+        """Refuse what a recipe hands back if no release can be made of it.
 
         Asked without counts, so it is said before anything is charged. It is the
-        recipe's fault, and no deliberate error of the package: `blamed_on` names it.
+        recipe's fault, and no deliberate error of the package: if the recipe was
+        defined outside the package, `blamed_on` names it.
         """
         own_release = type(self)._published is Mechanism._published
-        if not own_release or is_wide(self.domain) or not self._outside_parts():
+        if not own_release or is_wide(self.domain):
             return outcome
         estimate = np.asarray(_as_outcome(outcome).estimate)
         cells = self.domain.size

@@ -2,9 +2,17 @@
 
     records -> single tables -> merged cells -> choice, table, fit -> ... -> model
 
+A *table* is the histogram of one, two or three attributes (axes of the domain), and the
+*model* is one law of all attributes together that follows the measured tables. A *goal*
+is a measured table as the model is asked to follow it.
+
 Only `Handle.measure` and `Handle.select` see true counts. Everything between two of
 their calls reads what was published before, and nothing of it can fail or be refused:
 sizes were checked before the first draw, and tables that do not fit are left out.
+
+Errors in the notes on constants are the part of all records that lie in a wrong cell of
+a table, averaged over the tables that were asked for. Names such as Adult and gpa2 are
+those of the public data sets that they were measured on.
 """
 
 from __future__ import annotations
@@ -67,61 +75,76 @@ CERTIFICATE = "certificate"
 """The step that measures how far the model is off; it comes last."""
 
 PENALTY = 0.6
-"""Part of the expected noise of a table that is held against it (Adult)."""
+"""Part of the noise of a table that is taken off its score when tables are chosen.
+
+It was chosen on Adult.
+"""
 
 FIRST_STEPS = 60
-"""Steps of mirror descent for single tables."""
+"""Steps of mirror descent once single tables are measured."""
 
 ROUND_STEPS = 20
-"""After each round (Adult at epsilon 1: 10 misplace .0375 in place of .0362)."""
+"""Steps after each round that chooses one table (`_measure_rounds`).
+
+Adult at epsilon 1 has an error of .0362; with 10 steps it has .0375.
+"""
 
 BATCH_STEPS = 40
-"""After each batch of tables (Adult: with 20 the error grew by .001).
+"""Steps after each batch of several tables (`_measure_batches`).
 
-These steps and the last ones have momentum where all pairs are screened. In rounds
-they have none: Adult at epsilon 1 has .0361 without and .0368 with it, under `Full`
-.0463 and .0470, means of seeds 3 to 10 with standard errors of .0002 to .0004.
+With 20 steps the error grew by .001 on Adult. Steps after batches and the last ones
+have momentum where all pairs are screened. Steps after rounds have none: Adult at
+epsilon 1 has an error of .0361 without momentum and .0368 with it, under `Full` .0463
+and .0470, means of seeds 3 to 10 with standard errors of .0002 to .0004.
 """
 
 LAST_STEPS = 120
-"""At the end."""
+"""Steps at the end, when all tables are measured."""
 
 MOST_TOTAL = 2.0**50
 """Records that a model holds, at most: sums in 1/64 record stay below 64 bits."""
 
 EXACT_VARIANCE = 1.0 / 12.0
-"""Of an exact count in the fit: at least that of rounding."""
+"""The variance that an exact count has in the fit, at least: that of a rounding."""
 
 EXACT_PART = 16.0
-"""Exact counts weigh so many times as much as noisy ones, at most.
+"""Exact counts weigh so many times as much as the least noisy ones, at most.
 
 More would make the steps of mirror descent too short for all other tables.
 """
 
-
 CLIQUE_SIDE = 8
-"""Merged cells along an attribute of a triple that the tree holds, at most."""
+"""Merged cells along each attribute of a triple, at most, if a clique of the tree holds
+all three attributes already; other triples have `SCREEN_SIDE`."""
 
 MOVED_SIDES = range(3, 9)
-"""Cells of an attribute at the coarser levels of a pair, where records move.
+"""Cells along an attribute at the coarser levels of a pair, under policies of moves.
 
-Scores change by twice as much there, and a choice among fewer candidates is surer.
-At 16 and at 2 cells a pair was chosen that another level told better, and measured
-again. `Full` at epsilon 1, with all levels and with these, means of seeds 100 to 107 on
-Adult, on which it was found, and of 100 to 103 elsewhere: Adult .0458 and .0446, HI
-.0289 and .0281, cps91 .0997 and .0961, rwm5yr .0255 and .0260, happiness .0401 and
-.0405.
+The finest level is a candidate beside them. One record changes scores by twice as much
+there, and a choice among fewer candidates is surer. With levels of 16 and of 2 cells a
+pair was chosen at a level that told less than another, and had to be measured again.
+Errors of `Full` at epsilon 1, means of seeds 100 to 107 on Adult, on which it was
+found, and of seeds 100 to 103 elsewhere:
+
+    data set      Adult     HI   cps91  rwm5yr  happiness
+    all levels    .0458  .0289   .0997   .0255      .0401
+    these levels  .0446  .0281   .0961   .0260      .0405
 """
 
 WIDE_LOOK = 5
-"""Every so many rounds all triples that fit are candidates, at 4 cells and fewer.
+"""In every fifth round all triples that fit are candidates, in the others only those
+that a clique of the tree holds.
 
-Adult, all tables of three, seed 0: .0903 at epsilon 1 and .0775 in rho; without these
-rounds .0922 and .0776, with pairs alone .0920 and .0782.
+Errors over all tables of three on Adult, seed 0:
+
+                          epsilon 1    in rho
+    every fifth round         .0903     .0775
+    never                     .0922     .0776
+    pairs alone               .0920     .0782
 """
 
 PRIOR_PART = 8
-"""A prior takes at most this part of the model's cells; the rest is for the data."""
+"""A prior takes at most an eighth of the model's cells; the rest is for the data."""
 
 
 class ChoicePlan(NamedTuple):
@@ -218,6 +241,25 @@ class TablesRun:
         What is public before the release begins.
     private : Handle
         The only way to true counts: it measures and selects, and charges for both.
+
+    Attributes
+    ----------
+    total : float
+        The number of records, as far as it is known; 1 at least.
+    measurements : list of Measurement
+        All that was measured, in order.
+    singles : dict from int to (ndarray, float)
+        Once single tables are measured: the estimated counts of each attribute's cells,
+        and the variance of one of them.
+    attributes : list of MergedAttribute
+        From then on: how the cells of each attribute are merged.
+    fit : EntropyFit
+        From then on: the model and the goals that it follows.
+    least_variance : float
+        From then on: the variance that a count has in the fit, at least.
+    screened : dict from pairs to (MergedTable, ndarray, float)
+        Once pairs are screened: each with its few cells, their noisy counts and the
+        variance of one.
     """
 
     def __init__(self, plan: ChoicePlan, private: Handle) -> None:
@@ -293,8 +335,11 @@ class TablesRun:
             return
         bought = any(kind.axes is None for kind in self.rules.kinds)
         share = TOTAL_SHARE if bought else SYMBOLIC_SHARE
-        nothing = MergedTable((), ())
-        ((noisy, _),) = self._measure("records", [nothing], [1.0], share * self.left)
+        # The table of no attribute has one cell: all records.
+        all_records = MergedTable((), ())
+        ((noisy, _),) = self._measure(
+            "records", [all_records], [1.0], share * self.left
+        )
         if private.dry_run:
             refuse_prediction()
         self.total = max(float(noisy.reshape(-1)[0]), 1.0)
@@ -419,9 +464,9 @@ class TablesRun:
             }
         )
         self.fit.suppose(self._prior_ratios())
-        noisy_ones = [variance for _, variance in singles if 0.0 < variance < math.inf]
+        of_noise = [variance for _, variance in singles if 0.0 < variance < math.inf]
         self.least_variance = max(
-            EXACT_VARIANCE, min(noisy_ones, default=0.0) / EXACT_PART
+            EXACT_VARIANCE, min(of_noise, default=0.0) / EXACT_PART
         )
         for table, (noisy, variance) in zip(tables[1:], singles[1:], strict=True):
             if len(table.axes) == 1 or self._fits(table.axes):
@@ -477,6 +522,7 @@ class TablesRun:
         return likely_cells(values, variance, self.total, regular)
 
     def _merge(self, axis: int, noisy: IntArray, variance: float) -> MergedAttribute:
+        """Merge the cells of an attribute as far as its noisy single table says."""
         attribute = self.plan.domain.attributes[axis]
         ordered = attribute.levels is None
         cells = self._smoothed(axis, noisy, variance)
@@ -500,9 +546,20 @@ class TablesRun:
     def _add_goal(
         self, table: MergedTable, noisy: IntArray | FloatArray, variance: float
     ) -> None:
-        """Let the model follow a table, at merged cells of the model or coarser."""
+        """Let the model follow a table, at merged cells of the model or coarser.
+
+        Parameters
+        ----------
+        table : MergedTable
+            The table as it was measured.
+        noisy : ndarray, shape (one side for each attribute of the table)
+            Its noisy counts.
+        variance : float
+            The variance of one of them; infinite for a table that was not measured.
+        """
         if not math.isfinite(variance):
             return
+        # Of each cell of the goal: how many noisy counts were added up for it.
         groupings, sizes = [], np.ones(())
         merged: Any = noisy.astype(np.float64)
         for at, (axis, own) in enumerate(zip(table.axes, table.groupings, strict=True)):
@@ -573,7 +630,7 @@ class TablesRun:
             return [axes for axes in several if home(axes) is not None]
         return [axes for axes in several if self._fits(axes)]
 
-    def _each(self, budget: Budget) -> Budget:
+    def _per_record(self, budget: Budget) -> Budget:
         """Return what one record of a person may cost of a budget."""
         return budget.over(self.plan.group_size)
 
@@ -587,22 +644,22 @@ class TablesRun:
             self._add_goal(table, noisy, variance)
         self.fit.improve(BATCH_STEPS)
 
-    def _measure_rounds(self, tables: int) -> None:
-        """Choose a table, measure it, fit; as often as was decided."""
+    def _measure_rounds(self, rounds: int) -> None:
+        """Choose a table, measure it, and fit the model, in each of some rounds."""
         private = self.private
-        each = self.left / tables
+        each = self.left / rounds
         share = self.rules.choice_share
         choice, price = each * share, each * (1 - share)
-        if self._each(choice).for_choice(1) <= 0:
+        if self._per_record(choice).for_choice(1) <= 0:
             # So little that no choice has an epsilon: single tables say what is known.
             return
-        for number in range(tables):
+        for number in range(rounds):
             offered = [*self._open_pairs(), *self._open_triples(number)]
             selector = self._selector(offered, price)
             if selector is None:
                 return
             chosen = selector.candidate(private.select(selector, budget=choice))
-            last = number + 1 == tables
+            last = number + 1 == rounds
             (noisy,) = self._measure(
                 "chosen", [chosen], [1.0], self.left if last else price
             )
@@ -615,7 +672,7 @@ class TablesRun:
         messages: Messages = {}
         choices = []
         for axes in tables:
-            noise = self.rules.noise(self.rules.price([axes]), self._each(price))
+            noise = self.rules.noise(self.rules.price([axes]), self._per_record(price))
             attributes = [self.attributes[axis] for axis in axes]
             levels = self._levels(axes)
             law = model.get(axes)
@@ -623,6 +680,8 @@ class TablesRun:
                 law = self.fit.tree.table(self.fit.beliefs, axes, messages)
             # At most 2^50 records: estimates stay far below 64 bits.
             estimate = np.rint(law * (self.total * UNIT)).astype(np.int64)
+            # A score is the surplus of records in cells above the model, so that noise
+            # adds half of its mean size for each cell.
             penalties = [
                 in_units(PENALTY * 0.5 * noise * self._cells_of(axes, groupings))
                 for groupings in product(*levels)
@@ -823,8 +882,10 @@ class TablesRun:
                 table, model[pair], self.attributes
             )
             excess = float((away**2).sum()) - variance * noisy.size
-            # Half the distance, less what noise alone explains.
+            # Records that the model misplaces: half the sum of what cells are off by,
+            # told from the sum of squares, less what noise alone explains of that.
             misfit = 0.5 * math.sqrt(noisy.size * max(excess, 0.0))
+            # The screen stays what it was; each measurement has told some of it.
             misfit *= 0.5 ** taken.get(pair, 0)
             finest = self._finest(pair, misfit, price)
             if finest is not None:
@@ -852,8 +913,24 @@ class TablesRun:
     def _finest(
         self, pair: AxisSet, misfit: float, price: Budget
     ) -> MergedTable | None:
-        """Return the finest table whose noise is below a misfit; None without one."""
-        noise = self.rules.noise(self.rules.price([pair]), self._each(price))
+        """Return the finest table whose noise is below a misfit; None without one.
+
+        Parameters
+        ----------
+        pair : tuple of int
+            Its attributes.
+        misfit : float
+            Records that the model misplaces in it.
+        price : Budget
+            What its measurement may cost.
+
+        Returns
+        -------
+        MergedTable or None
+            The table.
+        """
+        noise = self.rules.noise(self.rules.price([pair]), self._per_record(price))
+        # Noise misplaces half of its mean size in each cell.
         room = 2.0 * misfit / max(noise, 1e-300)
         first, second = (self.attributes[axis] for axis in pair)
         best: tuple[int, Grouping, Grouping] | None = None

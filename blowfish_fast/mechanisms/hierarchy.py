@@ -1,4 +1,15 @@
-"""Noisy totals of a tree over the cells, differences of its halves, and their fits."""
+"""Two mechanisms for ranges: noisy totals of a tree, and noisy Haar coefficients.
+
+Both measure sums over ever shorter stretches of cells, here over four cells a b c d:
+
+    Hierarchy      a+b+c+d                      Privelet     a+b+c+d
+                 a+b     c+d                                (a+b) - (c+d)
+                a   b   c   d                               a - b    c - d
+
+A range of many cells is then the sum of few noisy numbers. `Hierarchy` measures more
+rows than there are cells and reconciles them by least squares; the rows of `Privelet`
+are as many as the cells and have one solution.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +41,10 @@ Weights = Literal["uniform", "geometric", "greedy"]
 Fit = Literal["best", "non_negative"]
 
 NODE_BYTES = 128
-"""What a node of a tree takes while intervals are asked for the first time."""
+"""Bytes that a node of a tree takes while intervals are asked for the first time."""
 
 ROW_BYTES = 192
-"""What is kept of a node besides, unless nodes that are alike share it."""
+"""Bytes that are kept of a node besides, unless nodes that are alike share them."""
 
 
 class Hierarchy(Mechanism):
@@ -51,17 +62,21 @@ class Hierarchy(Mechanism):
         The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     strategy : {"uniform", "geometric", "greedy"}
-        How epsilon is shared along a path: equally by level; growing by the cube root
-        of two from each level to the one below; or scaled to the workload.
+        How the budget is shared along a path from the root to a leaf. "uniform": each
+        level has an equal part. "geometric": parts grow by the cube root of two from
+        each level to the one below, by the square root of two in rho. "greedy": parts
+        are scaled to the workload.
     fan_out : int, optional
-        Children of a node. None: that of `best_fan_out`, or for "greedy" the one of
-        least predicted error on the workload.
+        Children of a node. By default that of `best_fan_out`; for "greedy" the one of
+        least predicted error on the workload, among several that are tried.
     floor : number in [0, 1]
         Least weight of a leaf of a "greedy" tree: no cell has more than (1 + floor) /
         floor times the noise of `Laplace`, whatever was declared; 0 switches it off.
     fit : {"best", None, "non_negative"}
-        "non_negative": totals are shared from the root down, so that no cell is below
-        0 and sums stay; "best" does so for ranges and cells of one attribute.
+        "non_negative": each total is shared among the children of its node, from the
+        root down, so that no cell is below 0 and children still add up to their node.
+        "best" does so where cells of one attribute are asked, or ranges that do not all
+        begin at the first cell. None publishes the least squares as they are.
 
     Notes
     -----
@@ -72,8 +87,9 @@ class Hierarchy(Mechanism):
         for h levels below the root; two paths without the root when it moves, 2 h at
         most. The worst edge of any policy is found exactly, in integers; nodes that no
         edge crosses are published as they are.
-    Error: with equal shares about (f - 1) h^3 - 2 (f + 1) h^2 / 3 in proportion for a
-        random range, f the fan-out; the prediction is exact for every query.
+    Error: with equal shares the mean squared error of a random range grows about in
+        proportion to (f - 1) h^3 - 2 (f + 1) h^2 / 3, where f is the fan-out and h the
+        number of levels below the root; the prediction is exact for every query.
     Complexity: O(n) time and memory; "greedy" O((m + n) log n) for m ranges.
     Source: [1]_, with any fan-out, chosen as in [2]_, geometric shares as in the paper
         of `QuadTree`, greedy scaling as in that of `Dawa`, exact least squares for all
@@ -125,7 +141,10 @@ class Hierarchy(Mechanism):
         # Totals that are public have no noise, and make their subtrees unlike others.
         parts = self.policy.components()
         alike = parts.count == 1 or bool(parts.private.all())
-        fan_out = self.fan_out or 3
+        # The least fan-out that may be chosen has the most nodes: a greedy tree may be
+        # binary, and `best_fan_out` returns 3 or more on three cells and more.
+        least = 2 if self.strategy == "greedy" else 3
+        fan_out = self.fan_out or least
         nodes = self.domain.size * fan_out // (fan_out - 1) + 64
         return nodes * (NODE_BYTES if alike else NODE_BYTES + ROW_BYTES)
 
@@ -164,9 +183,9 @@ class Hierarchy(Mechanism):
 class Privelet(Mechanism):
     """Release ranges or boxes from noisy Haar wavelet coefficients.
 
-    A coefficient is the sum of a node's cells, or the difference of its halves.
-
-    Takes any number of ordered attributes; the workload does not change the noise.
+    A coefficient is the sum of all cells, or the sum over one half of a node's cells
+    less that over the other half. The domain may have any number of ordered
+    attributes. The workload does not change the noise.
 
     Parameters
     ----------
@@ -178,7 +197,8 @@ class Privelet(Mechanism):
         The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     fit : {"best", None, "non_negative"}
-        As for `Hierarchy`, with totals shared among halves.
+        As for `Hierarchy`; each total is shared among the parts that halving every axis
+        makes.
 
     Notes
     -----
@@ -235,7 +255,11 @@ class Privelet(Mechanism):
 
 
 def best_fan_out(cells: int) -> int:
-    """Return the fan-out f that makes (f - 1) h^3 - 2 (f + 1) h^2 / 3 least."""
+    """Return the fan-out f of least (f - 1) h^3 - 2 (f + 1) h^2 / 3: Lemma HI8.
+
+    Here h is the number of levels below the root of a tree over so many cells, and the
+    formula the mean variance of a random range, but for a factor.
+    """
     if cells < 3:
         return 2
     offered = {_least_root(cells, levels) for levels in range(1, cells.bit_length())}
@@ -249,7 +273,8 @@ def best_fan_out(cells: int) -> int:
 
 def _least_root(cells: int, levels: int) -> int:
     """Return the least fan-out, 2 or more, whose tree of `levels` covers `cells`."""
-    # Floats only guess, whole powers decide: log(125, 5) is above 3 in floating point.
+    # The root in floating point is only a guess, which whole powers correct: the third
+    # root of 125 is 4.999999999999999 there.
     root: int = max(2, round(cells ** (1.0 / levels)))
     while root > 2 and (root - 1) ** levels >= cells:
         root -= 1
@@ -259,7 +284,7 @@ def _least_root(cells: int, levels: int) -> int:
 
 
 def best_fit(fit: Any, workload: Workload) -> Any:
-    """Read `fit` where "non_negative" is offered, and is best for ranges and cells.
+    """Read the argument `fit` of a mechanism that offers "non_negative" and no other.
 
     Parameters
     ----------
@@ -271,7 +296,7 @@ def best_fit(fit: Any, workload: Workload) -> Any:
     Returns
     -------
     "non_negative" or None
-        The fit.
+        The fit; "best" stands for "non_negative" where `asks_ranges` says so.
     """
     chosen = as_choice(fit, "fit", ("best", None, "non_negative"))
     if chosen == "best":

@@ -1,4 +1,8 @@
-"""Policies: which values must stay indistinguishable."""
+"""Policies: which values must stay indistinguishable.
+
+Names in `__all__` are public as ``bf.policies.NAME``. Those imported ``as`` themselves
+serve the other rooms of the package alone.
+"""
 
 from __future__ import annotations
 

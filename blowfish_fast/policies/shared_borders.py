@@ -1,4 +1,13 @@
-"""Districts with a common border cannot be told apart."""
+"""A policy of districts: those with a common border are joined by an edge.
+
+    the map       +---+---+        the policy      A --- B
+                  | A | B |                              |
+                  +---+---+                              C
+                      | C |
+                      +---+        A and C meet at a corner alone
+
+Whether somebody lives in A or in C is then protected by two times epsilon.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +41,19 @@ def neighbours(
     districts : Districts
         Public polygons.
     domain : Domain, optional
-        Cells for these districts, with or without a cell "(outside)", which is then
-        joined to every district that has a border to the outside. By default that of
-        `Domain.from_polygons`.
+        One cell for each district, in their order; by default that of
+        `Domain.from_polygons`. It may have a cell "(outside)", which is then joined to
+        every district that has a border to the outside.
     islands : {"refuse", "public"}
-        What happens where some districts are not connected with the others, so that
-        how many people live there would be published exactly: an error that names one,
-        or that is said to be public.
+        What happens where the edges leave the map in several parts. No edge changes the
+        number of people in a part, so it is published exactly. "refuse" raises an error
+        that names a district of the smallest part. "public" says that these numbers may
+        be public.
     join : {"nearest", None}
-        "nearest" joins parts of the map that share no border at their nearest
-        districts, the shortest way first, until the map is in one piece: in which of
-        the two somebody lives is then protected by epsilon, as between neighbours.
+        "nearest" adds an edge between the nearest districts of two parts of the map
+        that share no border, beginning with the parts that are nearest to each other,
+        until the map is in one part. In which of the two districts somebody lives is
+        then protected by epsilon, as between neighbours.
 
     Returns
     -------
@@ -52,7 +63,8 @@ def neighbours(
     Raises
     ------
     PolicyError
-        If the domain has other cells, or there are islands that may not be public.
+        If the domain has other cells, or there are several parts that may not be
+        public. A cell "(missing)" is a part by itself, which `join` does not reach.
 
     Examples
     --------
@@ -78,22 +90,26 @@ def neighbours(
     pairs = districts.neighbouring_pairs()
     if join == "nearest":
         pairs = np.concatenate([pairs, districts.joining_pairs()])
-    stray = attribute.extra_cell(OUTSIDE)
-    if stray is not None:
+    outside = attribute.extra_cell(OUTSIDE)
+    if outside is not None:
         rim = districts.rim()
-        beyond = np.stack([rim, np.full(rim.size, stray)], axis=1)
-        pairs = np.concatenate([pairs, beyond])
+        across_the_rim = np.stack([rim, np.full(rim.size, outside)], axis=1)
+        pairs = np.concatenate([pairs, across_the_rim])
     policy = Graph(cells, pairs)
     parts = policy.components()
     if parts.count > 1 and islands == "refuse":
         assert parts.labels is not None, "several parts have labels"
-        alone = int(np.argmin(np.bincount(parts.labels)[parts.labels]))
+        sizes = np.bincount(parts.labels)
+        in_smallest = int(np.argmin(sizes[parts.labels]))
         names = (*districts.ids, *attribute.extras)
+        # What is apart although districts were joined is no district: "(missing)".
+        nearest_first = 'join="nearest" joins them at their nearest districts, and '
+        nearest_first = "" if join == "nearest" else nearest_first
         raise PolicyError(
             f"{parts.count} parts of the map share no border, and how many people live "
             "in each would be published exactly",
-            received=f"{names[alone]!r} among them",
-            way_out='join="nearest" joins them at their nearest districts, and '
-            'islands="public" says that these numbers are no secret',
+            received=f"{names[in_smallest]!r} among them",
+            way_out=nearest_first
+            + 'islands="public" says that these numbers are no secret',
         )
     return policy

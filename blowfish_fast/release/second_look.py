@@ -14,7 +14,8 @@ most once in 50 columns, and hardly ever where records are few beside the noise.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,9 +47,11 @@ class ColumnCounts(NamedTuple):
     ----------
     attribute : Axis
         The column.
-    labels : sequence, length cells
-        What the cells are called, those of missing values and of values outside among
-        them.
+    outside : int or None
+        The cell that holds the values outside all others; None where there is none.
+    name_of : callable
+        Takes the number of a cell and returns what it stands for: a level, a pair of
+        edges, or `MISSING`. It is asked only for the one cell that a remark names.
     estimates : ndarray of float64, shape (cells,)
         The estimated records of each cell.
     bounds : ndarray of float64, shape (cells, 2)
@@ -58,7 +61,8 @@ class ColumnCounts(NamedTuple):
     """
 
     attribute: Axis
-    labels: Sequence[Any]
+    outside: int | None
+    name_of: Callable[[int], Any]
     estimates: FloatArray
     bounds: FloatArray
     total: tuple[float, float]
@@ -66,20 +70,20 @@ class ColumnCounts(NamedTuple):
     def remarks(self) -> list[str]:
         """Return what should be looked at, in words; nothing where all is well."""
         least, most = self.total
-        if least <= 0.0 or len(self.labels) < 2:
+        if least <= 0.0 or self.estimates.size < 2:
             return []
         name, remarks = self.attribute.name or "the column", []
-        if OUTSIDE in self.labels:
-            at = list(self.labels).index(OUTSIDE)
-            if self.bounds[at, 0] >= MUCH * most:
-                share = min(100.0 * self.estimates[at] / ((least + most) / 2), 100.0)
-                remarks.append(f"about {share:.0f} % of `{name}` {self._outside()}")
+        outside = self.outside
+        if outside is not None and self.bounds[outside, 0] >= MUCH * most:
+            share = min(100.0 * self.estimates[outside] / ((least + most) / 2), 100.0)
+            remarks.append(f"about {share:.0f} % of `{name}` {self._lies_outside()}")
         top = int(np.argmax(self.estimates))
-        if most - self.bounds[top, 0] <= FEW * least and self.labels[top] != OUTSIDE:
-            remarks.append(f"{self._single(self.labels[top])} of `{name}`: is that so?")
+        if most - self.bounds[top, 0] <= FEW * least and top != outside:
+            value = self._single(self.name_of(top))
+            remarks.append(f"{value} of `{name}`: is that so?")
         return remarks
 
-    def _outside(self) -> str:
+    def _lies_outside(self) -> str:
         if self.attribute.borders is not None:
             return (
                 "lies outside your districts: are points and borders in one reference "
@@ -146,7 +150,7 @@ def look_again(release: Any) -> list[str]:
 def _column(release: Any, axis: int) -> ColumnCounts | None:
     """Return the counts of one column; None where their intervals are unknown."""
     attribute = release.domain.attributes[axis]
-    labels = [cell_name(attribute, cell) for cell in range(attribute.size)]
+    outside, name_of = attribute.extra_cell(OUTSIDE), partial(cell_name, attribute)
     try:
         with warnings.catch_warnings():
             # Intervals of the noise alone are as good here: nothing is promised.
@@ -154,17 +158,21 @@ def _column(release: Any, axis: int) -> ColumnCounts | None:
             if isinstance(release, TablesRelease):
                 release = release.table(axis)
             if release.domain.ndim == 1:
-                return counts_of_cells(release, attribute, labels)
+                return counts_of_cells(release, attribute, outside, name_of)
             groups = release.group_by(axis).count()
             bounds = groups.intervals(SURE, together=True, of="noise")
             low, high = release.where().count().interval(SURE, of="noise")
     except BlowfishError:
         return None
-    return ColumnCounts(attribute, labels, groups.values_array, bounds, (low, high))
+    estimates = groups.values_array
+    return ColumnCounts(attribute, outside, name_of, estimates, bounds, (low, high))
 
 
 def counts_of_cells(
-    release: Any, attribute: Axis, labels: Sequence[Any]
+    release: Any,
+    attribute: Axis,
+    outside: int | None,
+    name_of: Callable[[int], Any],
 ) -> ColumnCounts | None:
     """Return what a release over one attribute says of it.
 
@@ -174,8 +182,10 @@ def counts_of_cells(
         A release over one attribute.
     attribute : Axis
         How the attribute was described.
-    labels : sequence
-        A name for each cell of the release.
+    outside : int or None
+        The cell of the release that holds the values outside all others, if any.
+    name_of : callable
+        Takes the number of a cell of the release and returns what it stands for.
 
     Returns
     -------
@@ -193,4 +203,5 @@ def counts_of_cells(
     if low <= 0.0:
         return None
     bounds = release.intervals(cells, SURE, of="noise", together=True)
-    return ColumnCounts(attribute, labels, release.answer(cells), bounds, (low, high))
+    estimates = release.answer(cells)
+    return ColumnCounts(attribute, outside, name_of, estimates, bounds, (low, high))

@@ -17,7 +17,14 @@ from blowfish_fast.errors import (
     PrivacyError,
 )
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.handle import Account, Forecast, Handle
+from blowfish_fast.measure.handle import (
+    Account,
+    DryRunEnded,
+    Forecast,
+    Handle,
+    Pricing,
+    Rehearsal,
+)
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.policies import AddRemove, Full
@@ -138,6 +145,18 @@ def test_a_dry_run_sees_no_data_and_draws_nothing():
     assert dry_run.public_totals.tolist() == [0]
     with pytest.raises(DataDependentError, match="chooses from the data"):
         dry_run.select(FirstCell(), budget=Fraction(1, 2))
+
+
+@pytest.mark.parametrize("kind", [Rehearsal, Pricing])
+def test_a_dry_run_that_nobody_reads_ends_at_its_first_choice(kind):
+    account = Account(Fraction(1))
+    handle = Handle(None, Full(LINE), account, None)
+    ending = kind.over(handle, accounts=[account], prices=[])
+    with pytest.raises(DryRunEnded):
+        ending.select(FirstCell(), budget=Fraction(1, 2))
+    assert [call.kind for call in account.calls] == ["select"]
+    with pytest.raises(DryRunEnded):
+        _ = ending.public_totals
 
 
 def test_a_forecast_has_the_scales_of_a_release_and_infers_nothing():

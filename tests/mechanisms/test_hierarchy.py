@@ -11,7 +11,7 @@ import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements, policy_families
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.strategies.hierarchy_plan import tree_depth
-from blowfish_fast.mechanisms.hierarchy import best_fan_out
+from blowfish_fast.mechanisms.hierarchy import NODE_BYTES, best_fan_out
 
 POLICIES = [bf.policies.AddRemove, bf.policies.Full]
 WEIGHTS = ["uniform", "geometric", "greedy"]
@@ -145,6 +145,17 @@ def test_all_ranges_of_a_million_cells_are_predicted():
 def test_fan_outs_that_make_no_tree_are_refused(fan_out):
     with pytest.raises(InputError, match="fan_out"):
         bf.Hierarchy(bf.policies.Full(LINE), RANGES, epsilon=1, fan_out=fan_out)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": 1}])
+@pytest.mark.parametrize("strategy", ["uniform", "geometric", "greedy"])
+def test_memory_is_stated_for_the_most_nodes_that_a_tree_may_have(strategy, budget):
+    line = bf.Domain(512)
+    asked, policy = bf.workloads.Prefixes(line), bf.policies.AddRemove(line)
+    mechanism = bf.Hierarchy(policy, asked, strategy=strategy, **budget)
+    (measured,) = mechanism.release([1] * 512, rng=1).measurements
+    # Greedy trees are binary in rho.
+    assert NODE_BYTES * measured.noisy.size <= mechanism._kept_bytes()
 
 
 def test_noise_that_differs_below_one_node_is_kept_row_by_row():

@@ -14,6 +14,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -24,11 +25,7 @@ from blowfish_fast._support.validation import as_choice
 from blowfish_fast.advice.comparison import COVERED, OF_DISTRICTS, ON_MAPS, compare
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import KeyDomain, WideDomain
-from blowfish_fast.errors import (
-    DataDependentError,
-    InputError,
-    nearest,
-)
+from blowfish_fast.errors import DataDependentError, InputError, nearest
 from blowfish_fast.measure.budgets import Budget, epsilon_of
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.mechanisms.base import Mechanism
@@ -704,8 +701,12 @@ def _read() -> dict[str, Any]:
     return memory if isinstance(memory, dict) else {}
 
 
+@cache
 def _sources() -> tuple[int, ...]:
-    """Return what changes with any edit of the package."""
+    """Return what changes with any edit of the package.
+
+    Files are looked at once: this process goes on with the code that it has loaded.
+    """
     folder = Path(blowfish_fast.__file__).parent
     states = [path.stat() for path in folder.rglob("*.py")]
     latest = max(state.st_mtime_ns for state in states)

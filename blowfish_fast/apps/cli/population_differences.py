@@ -52,21 +52,22 @@ INSIDE_CELLS = (
 
 
 def check_difference(asked: Question, *, waves: bool, rounded: bool) -> None:
-    """Refuse what is no question about a difference in the population.
+    """Refuse options that do not state a difference in the population.
 
     Parameters
     ----------
     asked : Question
         The options of ``blowfish answer``.
     waves : bool
-        Whether two releases are compared.
+        Whether two releases are compared, ``--with`` and ``--how difference``.
     rounded : bool
-        Whether whole counts are asked for.
+        Whether whole counts are asked for, ``--round``.
 
     Raises
     ------
     InputError
-        If nobody asks about the population, or for what has no difference.
+        If the question is about the records alone, or about something other than one
+        count, share, mean or rate.
     """
     if not asked.in_population:
         raise InputError(
@@ -119,13 +120,15 @@ def answer_differences(
     asked : Question
         What `check_difference` let pass.
     confidence : float
-        Of each interval.
+        The probability with which each interval holds its difference.
 
     Returns
     -------
-    tuple of dict and str
-        The columns: which group, the difference, its interval and p-value, and the
-        part of the variance that privacy noise makes. A sentence about them.
+    columns : dict from str to ndarray
+        One row for each group of ``--by``: which group it is, the difference, its
+        interval and p-value, and the part of the variance that privacy noise makes.
+    sentence : str
+        What intervals and p-values hold, and on whose word.
 
     Raises
     ------
@@ -175,14 +178,18 @@ def _has_width(asked: Question, release: Release) -> bool:
 def _errors(
     differences: list[Difference], confidence: float, against: str | None
 ) -> dict[str, AnyArray]:
-    number = 0.0 if against is None else stated_number(against)
+    """Return the columns of intervals, p-values and shares of the noise.
+
+    A p-value is that of the difference `against`, or of no difference.
+    """
+    doubted = 0.0 if against is None else stated_number(against)
     low, high = BOUND_NAMES["population"]
     bounds = np.array([difference.interval(confidence) for difference in differences])
     parts = [difference.variance_parts() for difference in differences]
     return {
         low: bounds[:, 0],
         high: bounds[:, 1],
-        P_VALUE: np.array([each.p_value(number) for each in differences]),
+        P_VALUE: np.array([difference.p_value(doubted) for difference in differences]),
         NOISE_SHARE: np.array([part.noise_share for part in parts]),
     }
 

@@ -393,11 +393,13 @@ def _counted(layout: Layout) -> str:
 
 def _remarks(layout: Layout, release: Release) -> tuple[str, ...]:
     """Say what a question about one unfiltered attribute tells of its description."""
-    named = layout.named_bins if layout.bins <= MOST_CELLS else None
-    if named is None or release.domain.size != layout.bins:
+    whole = layout.bins_of_one if layout.bins <= MOST_CELLS else None
+    if whole is None or release.domain.size != layout.bins:
         return ()
     try:
-        column = counts_of_cells(release, *named)
+        column = counts_of_cells(
+            release, whole.attribute, whole.bin_outside, whole.name_of
+        )
     except IntervalError:
         return ()
     return () if column is None else tuple(column.remarks())

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast.data.axes import MISSING, Axis, as_moments, cut_values
+from blowfish_fast.data.axes import MISSING, OUTSIDE, Axis, as_moments, cut_values
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import cell_name
 from blowfish_fast.data.sql_cells import Stretch
@@ -117,6 +117,53 @@ class AxisBins(NamedTuple):
     edges: tuple[Any, ...]
     stretch: Stretch
     missing: bool = False
+
+
+class AttributeInBins(NamedTuple):
+    """All cells of one attribute, and the bin that each lies in.
+
+    Attributes
+    ----------
+    attribute : Axis
+        The attribute.
+    bins : ndarray of int64, shape (cells,)
+        The bin of each cell. A bin holds neighbouring cells, or one extra cell.
+
+    Examples
+    --------
+    >>> ages = Axis(4, "age", cuts=(0.0, 20.0, 40.0, 60.0), extras=(MISSING,))
+    >>> in_bins = AttributeInBins(ages, np.array([0, 0, 1, 2]))
+    >>> in_bins.name_of(0), in_bins.name_of(2), in_bins.bin_outside
+    ((0.0, 40.0), '(missing)', None)
+    """
+
+    attribute: Axis
+    bins: IntArray
+
+    @property
+    def bin_outside(self) -> int | None:
+        """The bin of values outside all cells; None where none has such a bin."""
+        cell = self.attribute.extra_cell(OUTSIDE)
+        return None if cell is None else int(self.bins[cell])
+
+    def name_of(self, place: int) -> Any:
+        """Return what a bin stands for: a level, a pair of edges, or what is missing.
+
+        Parameters
+        ----------
+        place : int
+            The number of the bin.
+
+        Returns
+        -------
+        object
+            The name of its one cell, or the edges of the first and the last of its
+            cells.
+        """
+        cells = np.flatnonzero(self.bins == place)
+        first = cell_name(self.attribute, int(cells[0]))
+        last = cell_name(self.attribute, int(cells[-1]))
+        return (first[0], last[1]) if isinstance(first, tuple) else first
 
 
 @dataclass(frozen=True)
@@ -240,20 +287,17 @@ class Layout:
         ] or [ALL_RECORDS]
 
     @cached_property
-    def named_bins(self) -> tuple[Axis, list[Any]] | None:
-        """The attribute and the name of each bin; None unless it is all of one."""
+    def bins_of_one(self) -> AttributeInBins | None:
+        """The one attribute that the bins are cut from; None unless it is all of one.
+
+        The bins then hold every cell of the attribute, and nothing is filtered out.
+        """
         if len(self.axes) != 1 or self.axes[0].fails.any():
             return None
         (axis,) = self.axes
         (attribute,) = axis.spec.domain().attributes
         places = np.arange(axis.bins) if self.labels is None else self.labels
-        names: dict[int, Any] = {}
-        for cell in range(attribute.size):
-            place, name = int(places[axis.labels[cell]]), cell_name(attribute, cell)
-            first = names.setdefault(place, name)
-            if isinstance(first, tuple) and isinstance(name, tuple):
-                names[place] = (first[0], name[1])
-        return attribute, [names[place] for place in range(self.bins)]
+        return AttributeInBins(attribute, places[axis.labels])
 
     @cached_property
     def _promises(self) -> dict[tuple[int, Fraction], str]:

@@ -104,16 +104,16 @@ def question_picture(layout: Layout, policy: Policy) -> dict[str, Any]:
     regular = math.prod(shape)
     apart = np.arange(regular, min(policy.domain.size, regular + MOST_APART))
     edges = [axis["edges"] for axis in layout.described]
-    named = layout.named_bins
+    whole = layout.bins_of_one
 
     def label(place: int) -> str:
         # Only those that are drawn are written out: a question may have a million bins.
         if place < cells.size:
             steps = zip(edges, corner[:, place], strict=False)
             return ", ".join(_edge_words(names[step]) for names, step in steps)
-        if named is not None:
+        if whole is not None:
             # Of one attribute each of these bins has a name of its own.
-            return str(named[1][int(apart[place - cells.size])])
+            return str(whole.name_of(int(apart[place - cells.size])))
         last = place == cells.size + apart.size - 1
         filtered = layout.question.filters and apart[-1] == policy.domain.size - 1
         return "filtered out" if filtered and last else "missing, outside"

@@ -14,10 +14,19 @@ its share of a public base measure times the product, over its buckets, of exp(-
 One pass from the cells up weighs all nodes: the total of a node adds up its choices,
 which need the totals of nodes half as tall, half as wide, or both. Log-weights are
 fixed-point integers (`rectangle_prior`); only totals are rounded, and `rectangle_slack`
-says what that can cost. A node whose second half is empty stands for its first half and
-has nothing to choose. Then, from the grid down, the nodes that are reached decide, all
-of one size together, each by a random word of its own. Buckets are numbered in the
-order in which a walk through the cells first meets them.
+says what that can cost. A node whose second half is empty, since the grid ends before
+it, stands for its first half and has nothing to choose. Then, from the grid down, the
+nodes that are reached decide, all of one size together, each by a random word of its
+own. Buckets are numbered in the order in which a walk through the cells first meets
+them.
+
+Nodes of one size have one pair of *levels* (i, j), the binary logarithms of their rows
+and columns; in names i is `tall` and j is `wide`. On a grid of 3 x 4 cells the nodes of
+levels (1, 1) lie in a table of 2 x 2 places, and the lower two of them have an empty
+second half:
+
+    place (0, 0)  rows 0-1, columns 0-1      place (0, 1)  rows 0-1, columns 2-3
+    place (1, 0)  row 2,    columns 0-1      place (1, 1)  row 2,    columns 2-3
 """
 
 from __future__ import annotations
@@ -65,10 +74,12 @@ class Lattice(NamedTuple):
         Item [i][j] holds the log-weights of the nodes of 2**i by 2**j cells as one
         bucket, relative to their cells.
     windows : list of lists of ndarrays of int64
-        The same nodes cut into windows r + 1 halvings down, but for the last; shape
-        (rows, columns, r).
+        Item [i][j] has the shape (rows, columns, max(i, j, 1) - 1). Place r of its last
+        axis holds the log-weights of the same nodes cut into equal windows, r + 1
+        halvings down along both axes. Windows of one cell are left out: their
+        log-weight is 0.
     totals : list of lists of ndarrays of int64
-        All derivations of a node together.
+        Item [i][j] holds the log-weights of all derivations of a node together.
     """
 
     shape: tuple[int, int]
@@ -92,8 +103,11 @@ def _fill_rows(
 ) -> None:
     """Write the log-weights of the choices of some nodes of one size into `table`.
 
-    `nodes` are places in C order; `above`, `beside` and `smaller` hold the totals of
-    nodes of half the rows, of half the columns, of half of both.
+    `nodes` are places in C order. `kinds` and `logarithms` say for each choice what it
+    is, and the logarithm of its share of the base measure. `buckets` and `windows` are
+    those of the nodes' own size; `above`, `beside` and `smaller` hold the totals of
+    nodes of half the rows, of half the columns, of half of both. `table` has a row for
+    each node and a column for each choice.
     """
     columns = buckets.shape[1]
     last = windows.shape[2]
@@ -127,10 +141,11 @@ def _window_sums(
     shape: tuple[int, int],
     floor: int,
 ) -> IntArray:
-    """Add up the windows of four nodes, or of two; what falls below the floor stays.
+    """Return the log-weights of nodes that are cut into equal windows.
 
-    `buckets` and `windows` are those of the nodes half as tall and half as wide; a node
-    has `tall` by `wide` of them.
+    A node has `tall` by `wide` smaller nodes, four or two, whose `buckets` and
+    `windows` are given: cut once it is as many buckets, cut again it is their windows.
+    A sum below the floor is raised to it.
     """
     deep = windows.shape[2]
     sums = np.empty((shape[0], shape[1], deep + 1), dtype=np.int64)
@@ -302,20 +317,23 @@ def choice_table(lattice: Lattice, tall: int, wide: int, nodes: IntArray) -> Int
     kinds, logarithms = lattice.weights.choices[tall, wide]
     totals = lattice.totals
     # Where an axis has no halves, its table is never read.
-    nothing = np.empty((0, 0), dtype=np.int64)
+    unread = np.empty((0, 0), dtype=np.int64)
     table = np.empty((nodes.size, len(kinds)), dtype=np.int64)
     own = lattice.buckets[tall][wide], lattice.windows[tall][wide]
-    above = totals[tall - 1][wide] if tall else nothing
-    beside = totals[tall][wide - 1] if wide else nothing
-    smaller = totals[tall - 1][wide - 1] if tall and wide else nothing
-    sorts = np.array(kinds, dtype=np.int64)
-    _fill_rows(nodes, sorts, logarithms, *own, above, beside, smaller, table)
+    above = totals[tall - 1][wide] if tall else unread
+    beside = totals[tall][wide - 1] if wide else unread
+    smaller = totals[tall - 1][wide - 1] if tall and wide else unread
+    codes = np.array(kinds, dtype=np.int64)
+    _fill_rows(nodes, codes, logarithms, *own, above, beside, smaller, table)
     return table
 
 
 NodeRows: TypeAlias = npt.NDArray[np.int32]
+"""A node in each row: its place (row, column) among the nodes of its levels, or the six
+numbers that `choose_windows` returns."""
 Levels: TypeAlias = tuple[int, int]
 Waiting: TypeAlias = dict[Levels, list[NodeRows]]
+"""Nodes that were reached and have not decided, by their levels."""
 
 # How many halves along rows and along columns a node falls into.
 _PARTS = {ROWS: (2, 1), COLUMNS: (1, 2), QUARTERS: (2, 2)}
@@ -354,7 +372,7 @@ def choose_windows(lattice: Lattice, words: Words) -> NodeRows:
             # what waits is put together.
             del lattice
             cells = np.concatenate(waiting.pop(levels))
-            settled.append(_leaf_rows(levels, cells, levels))
+            settled.append(_settled_rows(levels, cells, levels))
             break
         nodes = np.concatenate(waiting.pop(levels))
         nodes = _with_both_halves(lattice, levels, nodes, waiting)
@@ -381,7 +399,7 @@ def choose_windows(lattice: Lattice, words: Words) -> NodeRows:
                 else:
                     halvings = 0 if kind == BUCKET else kind - WINDOWS
                     inner = tuple(max(level - halvings, 0) for level in levels)
-                    settled.append(_leaf_rows(levels, chosen, inner))
+                    settled.append(_settled_rows(levels, chosen, inner))
     return np.concatenate(settled)
 
 
@@ -415,7 +433,11 @@ def _divide(
         waiting.setdefault(smaller, []).append(places)
 
 
-def _leaf_rows(levels: Levels, nodes: NodeRows, inner: tuple[int, ...]) -> NodeRows:
+def _settled_rows(levels: Levels, nodes: NodeRows, inner: tuple[int, ...]) -> NodeRows:
+    """Return nodes that are not divided further, as `choose_windows` does.
+
+    `inner` are the levels of the windows that they are cut into.
+    """
     rows = np.empty((len(nodes), 6), dtype=np.int32)
     rows[:, :2] = levels
     rows[:, 2:4] = nodes
@@ -425,7 +447,11 @@ def _leaf_rows(levels: Levels, nodes: NodeRows, inner: tuple[int, ...]) -> NodeR
 
 @kernel
 def _paint(settled: NodeRows, rows: int, columns: int) -> IntArray:
-    """Return a number per cell, the same in a window and different between windows."""
+    """Return a number for each cell, in C order: one number for each window.
+
+    `settled` is what `choose_windows` returned. Numbers begin at 0; where a node meets
+    the end of the grid, its windows are cut off there.
+    """
     marks = np.empty((rows, columns), dtype=np.int64)
     used = 0
     for number in range(settled.shape[0]):
@@ -444,7 +470,13 @@ def _paint(settled: NodeRows, rows: int, columns: int) -> IntArray:
 
 @kernel
 def _by_first_visit(marks: IntArray, walk: IntArray) -> tuple[IntArray, IntArray]:
-    """Gather cells of one mark, in the order in which a walk meets marks and cells."""
+    """Return edges and order of buckets, one for all cells with the same mark.
+
+    Buckets come in the order in which `walk` first meets their marks, and the cells of
+    a bucket in the order in which it meets them::
+
+        marks  1 1 3 3 1     walk  2 0 1 3 4     order  2 3 | 0 1 4     edges  0 2 5
+    """
     cells = walk.size
     number = np.full(cells, -1, dtype=np.int64)
     sizes = np.zeros(cells, dtype=np.int64)
@@ -590,8 +622,8 @@ def sample_rectangles_of_costs(
         or (np.bincount(steps) != 1).any()
     ):
         raise InputError(f"a walk visits each of the {cells} cells once")
-    given = None if level_weights is None else tuple(map(tuple, level_weights))
-    terms = {"quantile": tuple(quantile), "level_weights": given}
+    factors = None if level_weights is None else tuple(map(tuple, level_weights))
+    terms = {"quantile": tuple(quantile), "level_weights": factors}
     weights = fixed_point_weights(shape, rate=rate, penalty=penalty, **terms)
     lattice = [lattice_totals(costs, weights)]
     # The lattice alone holds them now, and only as long as nodes decide.

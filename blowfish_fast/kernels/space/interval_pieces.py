@@ -2,8 +2,9 @@
 
 A query is a list of disjoint cell intervals, each with one value; all queries lie in
 one compressed array, query `i` owning the intervals ``pointers[i]`` up to ``pointers[i
-+ 1]``. Buckets are runs of cells between consecutive edges, uniform inside, so a query
-takes from a bucket the covered part of it:
++ 1]``. Buckets are runs of cells between consecutive edges. The records of a bucket are
+taken to be spread evenly over its cells, so a query takes from a bucket the covered
+part of it:
 
     cells     0 1 2 3 4 5 6 7 8           edges   0 2 5 9
     buckets   [0] [ 1 ] [  2  ]
@@ -24,6 +25,7 @@ from blowfish_fast.kernels._jit import kernel
 
 
 def _sorted_within_rows(pointers: IntArray, starts: IntArray, ends: IntArray) -> bool:
+    """Return whether the intervals of each row are sorted and disjoint."""
     begins = np.zeros(starts.size + 1, dtype=np.bool_)
     begins[pointers] = True
     follows = (starts[1:] >= ends[:-1]) | begins[1:-1]
@@ -87,6 +89,7 @@ def check_pieces(
 
 
 def _check_edges(edges: IntArray) -> IntArray:
+    """Return bucket edges as contiguous int64 after checking that they rise from 0."""
     edges = as_input(edges, np.int64)
     if edges.size < 2 or not rises(edges, edges[-1], 1):
         raise InputError(
@@ -129,7 +132,20 @@ def check_values(values: FloatArray, intervals: int) -> FloatArray:
 def bucket_landmarks(edges: IntArray) -> tuple[IntArray, int]:
     """Return the bucket at every 2**shift-th cell, and the shift.
 
-    There are about as many landmarks as buckets.
+    There are at most twice as many landmarks as buckets, and one. For the edges 0, 2, 5
+    and 9 the shift is 1, and the landmarks are the buckets of the cells 0, 2, 4, 6, 8.
+
+    Parameters
+    ----------
+    edges : ndarray of int64, shape (buckets + 1,)
+        Cell edges of the buckets, rising from 0.
+
+    Returns
+    -------
+    marks : ndarray of int64, shape (landmarks,)
+        The bucket that holds cell ``number << shift``, for each landmark's number.
+    shift : int
+        Binary logarithm of the cells from one landmark to the next.
     """
     buckets = edges.size - 1
     cells = edges[buckets]
@@ -172,6 +188,7 @@ def _bucket_of(edges: IntArray, marks: IntArray, shift: int, cell: int) -> int:
 def _end_buckets(
     starts: IntArray, ends: IntArray, edges: IntArray, marks: IntArray, shift: int
 ) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+    """Return what `ranges_to_fractions` does, with the landmarks of the edges."""
     first = np.empty(starts.size, dtype=np.int64)
     last = np.empty(starts.size, dtype=np.int64)
     first_fraction = np.empty(starts.size)
@@ -200,22 +217,32 @@ def _project(
     values: FloatArray,
     edges: IntArray,
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Return what `intervals_to_pieces` does, of arguments that were checked.
+
+    Two steps for each query. First its intervals are cut at the edges of buckets into
+    *parts*: a part is one bucket, or a run of buckets that an interval covers whole.
+    Intervals that share a bucket are added up in one part. Then parts beside each other
+    with the same value become one *piece*, and parts of value 0 are dropped.
+    """
     marks, shift = bucket_landmarks(edges)
     piece_start = np.empty(3 * starts.size, dtype=np.int64)
     piece_end = np.empty(3 * starts.size, dtype=np.int64)
     piece_value = np.empty(3 * starts.size)
     piece_pointers = np.zeros(pointers.size, dtype=np.int64)
-    most = 0
+    most_intervals = 0
     for row in range(pointers.size - 1):
-        most = max(most, pointers[row + 1] - pointers[row])
+        most_intervals = max(most_intervals, pointers[row + 1] - pointers[row])
     # An interval adds at most a first bucket, a run of whole ones and a last bucket.
-    # Of its cells, `part_cells` share `part_value`; those of other values are in
-    # `part_sum` already.
-    part_start = np.empty(3 * most, dtype=np.int64)
-    part_end = np.empty(3 * most, dtype=np.int64)
-    part_cells = np.empty(3 * most, dtype=np.int64)
-    part_value = np.empty(3 * most)
-    part_sum = np.empty(3 * most)
+    room = 3 * most_intervals
+    # A part holds the buckets from `part_start` up to `part_end`. Of its cells,
+    # `part_cells` have the value `part_value`; what cells of other values add up to is
+    # in `part_sum`. So equal values are counted first and multiplied once, and a bucket
+    # that they fill has exactly that value.
+    part_start = np.empty(room, dtype=np.int64)
+    part_end = np.empty(room, dtype=np.int64)
+    part_cells = np.empty(room, dtype=np.int64)
+    part_value = np.empty(room)
+    part_sum = np.empty(room)
     count = 0
     for row in range(pointers.size - 1):
         parts = 0

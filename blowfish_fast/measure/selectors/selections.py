@@ -71,7 +71,8 @@ class ByCost(ABC):
     """Choose one of several candidates by the exponential mechanism.
 
     A candidate is drawn with probability in proportion to exp(-rate * cost), exactly,
-    with rate = epsilon / (2 sensitivity). Proof: ``docs/proofs/exponential_choice.md``.
+    with rate = epsilon / (2 sensitivity) unless a class knows better how costs change
+    together. Proof: ``docs/proofs/exponential_choice.md``.
 
     Examples
     --------

@@ -5,13 +5,17 @@ drawn, so that ``of="population"`` asks for intervals of what holds in the popul
 over the draw of the sample and the noise together. A design is the caller's word.
 Nothing in a release can check it, nothing here reads data, and it costs no privacy.
 
-    design        the count of such records in the sample, of M such people
-    Simple        n of N people without replacement: hypergeometric
-                  with replacement, or of a superpopulation: binomial
-    Bernoulli     everybody with one public chance: binomial, M trials
-    Poisson       events that occur independently: Poisson
-    Stratified    Simple in each stratum, whose sizes are public
-    Weighted      everybody with the chance 1 / weight, and weights in public classes
+Let M people of the population meet a condition. The design decides which law the number
+of records that meet it has:
+
+    design        how records were drawn                           law of that number
+    Simple        n of N people without replacement                hypergeometric
+                  with replacement, or of a superpopulation        binomial, n trials
+    Bernoulli     everybody with one public chance                 binomial, M trials
+    Poisson       nobody was drawn: events occur independently     Poisson
+    Stratified    Simple in each stratum; its size is public       a sum over strata
+    Weighted      everybody with the chance 1 / weight             a sum over classes
+                  of a public class
 
 ``release.sample`` is another word: it makes synthetic records.
 """
@@ -34,7 +38,7 @@ MOST_PEOPLE = 10**12
 
 @dataclass(frozen=True)
 class SamplingDesign(ABC):
-    """How records were drawn; see the head of ``release.sampling``."""
+    """How records were drawn; the head of this file lists the designs."""
 
     kind: ClassVar[str]
 
@@ -43,7 +47,10 @@ class SamplingDesign(ABC):
         """Say how the records are said to have been drawn, as a part of a sentence."""
 
     def check(self, domain: Domain) -> None:
-        """Refuse a design that names what the domain has not; most name nothing."""
+        """Refuse a design that names attributes or levels that the domain has not.
+
+        Most designs name none, and fit any domain.
+        """
         return
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,7 +65,7 @@ class SamplingDesign(ABC):
 
 @dataclass(frozen=True)
 class Simple(SamplingDesign):
-    """A simple random sample: everybody was as likely to be drawn.
+    """A simple random sample: each draw took every person with the same chance.
 
     Parameters
     ----------
@@ -140,7 +147,10 @@ class Bernoulli(SamplingDesign):
 
 @dataclass(frozen=True)
 class Poisson(SamplingDesign):
-    """Records are events that occur independently; asked is how many are expected.
+    """Records are events that occur independently of each other, such as accidents.
+
+    There is no population that they were drawn from: questions are about the number of
+    events that was to be expected.
 
     Examples
     --------
@@ -158,17 +168,17 @@ class Poisson(SamplingDesign):
 
 @dataclass(frozen=True)
 class Stratified(SamplingDesign):
-    """A simple random sample of each stratum, whose sizes are public.
+    """A simple random sample of each stratum; how many people a stratum has is public.
 
-    The numbers of records that were drawn must be public too: under the policy nobody
-    may be said to have moved from one stratum to another, or to be absent.
+    How many records were drawn of each stratum must be public too. It is, if no edge of
+    the policy leads from one stratum to another, or to "absent".
 
     Parameters
     ----------
     attribute : str
         The attribute whose levels are the strata.
     population : Mapping[str, int]
-        How many people there are in each of them, by level.
+        From each level to the number of people in that stratum.
 
     Examples
     --------
@@ -237,16 +247,16 @@ class Weighted(SamplingDesign):
     values : sequence of float
         The weight of each class, in the order of its cells, 1 or more.
     trimmed : float or sequence of float, optional
-        Weights above such a cut count as the cut where intervals of numbers of people
-        begin, which keeps noise and sampling of few heavy records out of the lower end;
-        what that leaves away is counted at the upper end. Cuts are fixed before the
-        release, by an earlier wave or by the design: one that was chosen after a look
-        at it voids the interval. Several cuts share what an interval may miss with, and
-        the best of them is taken.
+        Cuts: at the lower end of an interval of a number of people, weights above a cut
+        count as the cut. So few heavy records bring less noise, and less of the chance
+        of the draw, into that end. The upper end counts the weights as they are. Cuts
+        must be fixed before the release, by an earlier wave or by the design: a cut
+        that is chosen after a look at the release voids the interval. Several cuts
+        share the chance with which an interval may miss, and the best one is taken.
     people : sequence of int, optional
-        How many people of the population each class has, at most, where a public frame
-        says it. Then cuts count at the upper end too: what is left away is at most
-        1 - cut / weight of these people.
+        How many people of the population are in each class, at most, where a public
+        frame says so. Then cuts serve at the upper end too: there the part 1 - cut /
+        weight of these people is added for what the cut leaves away.
 
     Examples
     --------
@@ -276,7 +286,7 @@ class Weighted(SamplingDesign):
         self._read_cuts()
 
     def _read_cuts(self) -> None:
-        """Check cuts and the people of classes, and hold them as tuples."""
+        """Check `trimmed` and `people`, and hold both as tuples."""
         stated: Any = self.trimmed
         with malformed_as(InputError, "cuts of weights are numbers"):
             plain = isinstance(stated, int | float) and not isinstance(stated, bool)
@@ -356,7 +366,7 @@ ADJUSTED = (
     "public"
 )
 CHOSEN = "nobody knows with which chance a person came into such a sample"
-NO_LAW = {
+NO_LAW: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("cluster", "clusters", "multistage", "multi_stage", "two_stage", "households"),
         (CLUSTERED, "Release counts of clusters, one record each, as a simple sample"),
@@ -374,7 +384,7 @@ NO_LAW = {
         (CHOSEN, 'Ask of="truth", which speaks of these records alone'),
     ),
 }
-"""Designs that are refused, by their usual names: why, and what to do instead."""
+"""Designs that are refused, by their usual names: the reason, and the way out."""
 
 
 def refused_design(name: str) -> InputError | None:
@@ -445,7 +455,22 @@ def as_design(design: Any, domain: Domain) -> SamplingDesign:
 
 
 def _levels_of(domain: Domain, name: str, what: str) -> Sequence[Any]:
-    """Return the levels of an attribute; refuse others."""
+    """Return the levels of an attribute that has levels alone; refuse any other.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells of the release.
+    name : str
+        The name of the attribute.
+    what : str
+        What its levels stand for, for the message, such as "strata".
+
+    Returns
+    -------
+    sequence
+        The levels.
+    """
     attribute = domain.attributes[domain.axis(name)]
     if attribute.levels is not None and attribute.extras:
         own = " and ".join(attribute.extras)

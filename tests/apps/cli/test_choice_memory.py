@@ -17,8 +17,8 @@ from blowfish_fast.apps.cli import mechanism_choice
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.release_job import read_facts
 
-SOURCES = mechanism_choice._sources
-"""What it is before a fixture replaces it."""
+SOURCES = mechanism_choice._sources.__wrapped__
+"""What it is before a fixture replaces it, and as another process would find it."""
 STATED = Job(domain=["32"], policy="threshold:3", workload="ranges:40", epsilon="1")
 
 

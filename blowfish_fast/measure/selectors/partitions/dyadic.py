@@ -1,7 +1,15 @@
-"""Sampled partitions: draw whole partitions by their cost, not buckets by their noise.
+"""Sampled partitions: a whole partition is drawn by its cost, by the exponential law.
 
-The exponential mechanism over all partitions into aligned dyadic intervals of a line,
-or rectangles of a grid, sampled exactly from a tree or a lattice of weights.
+The candidates are the partitions of a line into dyadic intervals, or of a grid into
+dyadic rectangles: stretches of 2^level cells that begin at a multiple of 2^level.
+
+    cells        0 1 2 3 4 5 6 7
+    a candidate  [      ][  ][][]     lengths 4, 2, 1 and 1
+
+A partition costs what it loses, summed over its buckets: the pinball cost of the cells
+of a bucket, which is 0 where they are equal, and the price of the noise that the bucket
+will receive. It is drawn with a chance in proportion to exp(-rate * cost) times a
+public number, exactly, from the weights of a tree or a lattice (``kernels.partition``).
 """
 
 from __future__ import annotations
@@ -36,27 +44,34 @@ if TYPE_CHECKING:
     from blowfish_fast.kernels.window_costs.rectangle_costs import Costs, SharedCosts
 
 QUANTILE = (3, 4)
-# Buckets longer than a sixth of a typical query count in full: chosen on the seven
-# one-dimensional and four two-dimensional sets of the benchmark.
+"""Numerator and denominator of the quantile of the pinball cost: a count is charged 3/4
+of what it lies above the quantile of its bucket, and 1/4 of what it lies below."""
 REACH = 6.0
-# Prices for single cells and for large queries, and the share of a typical query's
-# side, 3/8, from which on buckets count in full: chosen on the four two-dimensional
-# sets of the benchmark.
-CELL_PRICE, LARGE_PRICE = 0.5, 0.2
+"""The cost of a bucket of a line counts in full from 1 / 6 of a typical query's cells
+on. It was chosen on the seven one-dimensional and the four two-dimensional sets of the
+benchmark."""
 SIDE_REACH = 8 / 3
+"""The cost of a rectangle counts in full where its mean side is 3 / 8 of a typical
+query's side or more. It was chosen on the four two-dimensional sets of the benchmark,
+as were the next two."""
+CELL_PRICE = 0.5
+"""The price of a rectangle, in units of its noise, where queries are single cells."""
+LARGE_PRICE = 0.2
+"""What the price falls to as queries become large."""
 SHORTEST_LIMIT = 64
 """Buckets of so many cells are never cut, however short the line is."""
-# All four were chosen on the seven given histograms, on fifteen generated lines of
+# The next four were chosen on the seven given histograms, on fifteen generated lines of
 # 4,096 cells with seeds of their own and on the sets of ``experiments.siblings``.
 MOSTLY_LONG = Fraction(2, 3)
-"""The part of a line that long buckets cover where they may be longer."""
+"""The part of a line that buckets above the limit must cover, as they were drawn, for
+the limit to be loosened."""
 LOOSENED = 2
-"""How many times longer they may be there."""
+"""How many times higher the limit is then."""
 FINE_PARTS = 16
-"""A fine bucket has at most the longest length over this."""
+"""A bucket is fine if it has at most a sixteenth of the cells of the limit."""
 FEWEST_FINE = 2
-"""Fine buckets that show where records stand. Where fewer are drawn, long ones only
-say that the draw has found nothing."""
+"""Fine buckets that the limit is loosened for, at least: they show where records stand.
+Where fewer are drawn, long buckets only say that the draw has found nothing."""
 
 
 class _Sampled(Partition):
@@ -83,15 +98,16 @@ class _Sampled(Partition):
         return other
 
     def _costs(self, grid: IntArray) -> Costs:
-        """Return the pinball costs of all dyadic rectangles."""
+        """Return the pinball costs of all dyadic rectangles; a line is one row."""
         shared = self._shared or kernels.SharedCosts(QUANTILE)
         return shared.take(grid, threads=threads_for(grid.size))
 
 
 class DyadicTree(_Sampled):
-    """Sample a partition with probability that falls with its pinball cost.
+    """Sample a partition of a line with a probability that falls with its cost.
 
-    Single cells of many records may stand out of a run of others
+    A few single cells of many records may stand out of a bucket that is even but for
+    them: each then has a bucket of its own, which need not be dyadic
     (`kernels.sample_dyadic_partition`, ``outliers``).
 
     Parameters
@@ -99,22 +115,25 @@ class DyadicTree(_Sampled):
     price : float, default 0.5
         Cost of a bucket in units of the noise that it will receive.
     query_cells : float, default 1.0
-        How many cells a typical query covers, a public number. A query is hurt by
-        unequal cells only in buckets that its border cuts, so much shorter ones count
-        less.
+        How many cells a typical query covers, a public number. Unequal cells hurt a
+        query only in the buckets that its ends cut, so the cost of a bucket that is
+        much shorter than a query counts less.
     dimensions : int, default 1
-        Where cells lie along a curve through several dimensions, the border of a query
-        grows with the root of its cells.
+        The number of attributes of the grid whose cells lie along the line, in the
+        order of a curve through it. It decides how fast short buckets count less: in
+        two dimensions the border of a query grows with the root of its cells.
     longest : number in (0, 1], optional
-        The part of the line that a bucket covers at most, 64 cells at least: longer
-        ones are cut at public places. None leaves them as they are drawn. One long
-        bucket takes half of the line as even where little is known of it; ranges
-        suffer from that more than from a few more buckets.
+        The part of the line that a bucket covers at most, rounded down to a power of
+        two of cells; 64 cells are always allowed. A longer bucket is cut at multiples
+        of that length, which are public places. None leaves buckets as they are drawn.
+        A single bucket over half of the line takes all its cells as even where little
+        is known of them. Ranges suffer from that more than from a few more buckets.
     loosens : bool, default False
-        Whether buckets may be twice as long as `longest` says where longer ones, as
-        they were drawn, cover two thirds of the line and two buckets or more have a
-        sixteenth of that length at most. Records of such a line mostly stand together,
-        and pieces of the rest cost noise and show little.
+        Whether buckets may be twice as long as `longest` says on lines of which the
+        draw shows that records mostly stand together: where buckets above that length,
+        as they were drawn, cover two thirds of the line, and two buckets or more have a
+        sixteenth of it at most. To cut the rest of such a line costs noise and shows
+        little.
 
     Notes
     -----
@@ -194,7 +213,8 @@ class DyadicTree(_Sampled):
         Parameters
         ----------
         cells : int
-            What a bucket has at least, or it is cut into single cells.
+            Cells of a bucket, at least. One that was drawn with fewer is cut into
+            single cells.
 
         Returns
         -------
@@ -236,17 +256,20 @@ class DyadicTree(_Sampled):
         return LOOSENED * most if mostly else most
 
     def most_cells(self, cells: int) -> int:
-        """Return how many cells a bucket has at most, a power of two, on so many."""
+        """Return the longest length that `longest` allows on a line of so many cells.
+
+        It is a power of two, or the whole line.
+        """
         if self.longest is None:
             return cells
         wanted = max(int(self.longest * cells), SHORTEST_LIMIT)
         return min(cells, 1 << (wanted.bit_length() - 1))
 
     def length_weights(self, cells: int) -> list[float]:
-        """Return how much the cost of a bucket of 2^level cells counts.
+        """Return how much the cost of a bucket of 2^level cells counts, by level.
 
-        Public factors of at most 1 lower what a record can change: the rate stays
-        valid.
+        The factors are public and at most 1, so they only lower what a record can
+        change, and the rate stays valid.
         """
         power = 1.0 / (2 * self.dimensions)
         levels = (cells - 1).bit_length() + 1
@@ -282,9 +305,9 @@ class DyadicRectangles(_Sampled):
     Parameters
     ----------
     price : float, optional
-        Cost of a bucket in units of the noise that it will receive: by default 0.5
-        where queries are single cells, falling to 0.2 where they are large, as the
-        noises of many buckets in one answer cancel in part.
+        Cost of a bucket in units of the noise that it will receive. By default it is
+        0.5 where queries are single cells and falls towards 0.2 as they become larger:
+        the noises of many buckets in one answer cancel in part.
     query_cells : float, default 1.0
         How many cells a typical query covers, as for `DyadicTree`.
 
@@ -330,11 +353,13 @@ class DyadicRectangles(_Sampled):
             level_weights=self.level_weights(shape),
             walk=cells_along_curve(policy.domain),
         )
-        if edges.size > counts.size:
+        if edges.size == counts.size + 1:
+            # Every bucket is one cell. Their order is then known to be the curve's.
             return self._undrawn(counts, policy)
         return Buckets(edges, order)
 
     def _undrawn(self, counts: IntArray, policy: Policy) -> Buckets:
+        """Return single cells, in the order of the curve that numbers all buckets."""
         walk = cells_along_curve(policy.domain)
         return Buckets.single_cells(counts.size, walk, curve=True)
 
@@ -352,7 +377,21 @@ class DyadicRectangles(_Sampled):
             )
 
     def level_weights(self, shape: tuple[int, ...]) -> list[list[float]]:
-        """Return a weight of at most 1 for buckets of 2^i by 2^j, as for a line."""
+        """Return how much the cost of a bucket of 2^i by 2^j cells counts.
+
+        As for a line, the factors are public and at most 1. Sides are measured as parts
+        of the grid's sides.
+
+        Parameters
+        ----------
+        shape : tuple[int, int]
+            Rows and columns of the grid.
+
+        Returns
+        -------
+        list of lists of float
+            The factor of buckets of 2^i by 2^j cells, as item [i][j].
+        """
         rows, columns = shape
         query_side = sqrt(self.query_cells / (rows * columns))
         heights, widths = (
@@ -400,8 +439,8 @@ def _tree_rate(cells: int, epsilon: Fraction, penalty: float) -> Fraction:
     """Return `DyadicTree.rate`: each check of a release asks for the same one."""
     slack = kernels.sampling_slack(cells, outliers=True)
     if epsilon <= 2 * slack:
-        # The rate stays below epsilon, and weights of so slow a rate are held with
-        # more bits: the slack of these is smaller than that of all rates.
+        # That slack holds for any rate. The rate here stays below epsilon, and weights
+        # of so slow a rate are held with more bits, so that less of them is rounded.
         slack = kernels.sampling_slack(
             cells, rate=epsilon, penalty=penalty, outliers=True
         )
@@ -427,7 +466,7 @@ def _as_part(longest: Any) -> Fraction:
 
 
 def _less_slack(epsilon: Fraction, slack: Fraction, cells: str) -> Fraction:
-    """Return what the sampler's rounding leaves of epsilon; refuse next to nothing."""
+    """Return what the sampler's rounding leaves of epsilon; refuse less than half."""
     if epsilon <= 2 * slack:
         raise EpsilonError(
             f"choosing a partition of {cells} cells needs more than "
