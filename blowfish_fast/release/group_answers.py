@@ -13,7 +13,7 @@ from blowfish_fast._support.interval_texts import interval_text, short_number
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.axes import Axis
-from blowfish_fast.data.frames import Table
+from blowfish_fast.data.frames import Table, attribute_column
 from blowfish_fast.errors import InputError, IntervalError, SizeError
 from blowfish_fast.workloads import Workload
 
@@ -778,7 +778,9 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         columns: dict[str, Any] = {}
         for at, attribute in enumerate(self.attributes):
             names = [place[at] if several else place for place in self._places]
-            if names and all(isinstance(name, tuple) for name in names):
+            two = bool(names) and all(isinstance(name, tuple) for name in names)
+            attribute = attribute_column(attribute, columns, "_from" if two else "")
+            if two:
                 columns[f"{attribute}_from"] = np.array([name[0] for name in names])
                 columns[f"{attribute}_to"] = np.array([name[1] for name in names])
             else:
