@@ -516,7 +516,7 @@ def _is_held(level: Any, dtype: np.dtype[Any]) -> bool:
         return True
     if dtype.kind == "f":
         try:
-            return int(dtype.type(level)) == level
+            return bool(int(dtype.type(level)) == level)
         except OverflowError:
             return False
     limits = np.iinfo(dtype)

@@ -360,9 +360,9 @@ def _nanosecond(value: Any) -> int:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     zoned = isinstance(value, str) and re.search(r"[T ].*(Z|[+-][0-9:]+)$", value)
     of_clock = isinstance(value, str) and value.lower() in CLOCK_WORDS
-    known = isinstance(value, str | datetime.date | np.datetime64)
+    dated = isinstance(value, str | datetime.date | np.datetime64)
     try:
-        if zoned or of_clock or not known:
+        if zoned or of_clock or not dated:
             raise ValueError
         moment = np.datetime64(value)
         if np.isnat(moment):
