@@ -23,7 +23,7 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError
 
 from .places.districts import Borders
-from .rules.steps import Steps
+from .rules.steps import CLOCK_WORDS, Steps
 from .rules.texts import WordRule
 
 OUTSIDE = "(outside)"
@@ -350,6 +350,13 @@ def _refuse_odd_texts(values: AnyArray) -> None:
         values = np.array([level for level in listed if isinstance(level, str)], "U")
     if values.dtype.kind != "U" or values.size == 0:
         return
+    small = np.char.lower(values)
+    if any((small == word).any() for word in CLOCK_WORDS):
+        # The same records would be counted on another day tomorrow.
+        raise DomainError(
+            "dates must read like 2024-05-31; found a word for the time at which it is "
+            "read"
+        )
     # 20240105 would be a year, and so would seconds since 1970.
     if (np.char.isdigit(values) & (np.char.str_len(values) != 4)).any():
         raise DomainError(

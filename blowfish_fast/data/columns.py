@@ -378,6 +378,9 @@ def arrow_texts(column: Column) -> Any:
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
         return None
     nested = pyarrow.types.is_nested(arrow.type)
+    if "string_view" in str(arrow.type) and not nested:
+        # Arrow looks nothing up among texts that are laid out so.
+        arrow = arrow.cast("large_string")
     return arrow if "string" in str(arrow.type) and not nested else None
 
 

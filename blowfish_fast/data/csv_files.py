@@ -450,11 +450,20 @@ def load_table(connection: Any, csv_table: CsvTable, table: str) -> None:
         connection.execute(
             f'CREATE TABLE "{name}" AS SELECT * FROM {csv_table.source(texts=False)}'
         )
-    table_width = len(connection.execute(f'SELECT * FROM "{name}" LIMIT 0').description)
-    if table_width != len(csv_table.head.names):
+    columns = connection.execute(f'SELECT * FROM "{name}" LIMIT 0').description
+    if len(columns) != len(csv_table.head.names):
         # Where types are found out, longer lines would make columns of their own.
         connection.execute(f'DROP TABLE "{name}"')
         raise csv_table.other_fields()
+    for column, kind, *_ in columns:
+        if str(kind) in ("VARCHAR", "STRING"):
+            quoted = '"' + column.replace('"', '""') + '"'
+            plain = trim_spaces(quoted)
+            # What is empty without its blanks is missing, as where it has none.
+            connection.execute(
+                f"UPDATE \"{name}\" SET {quoted} = nullif({plain}, '') "
+                f"WHERE {quoted} IS DISTINCT FROM nullif({plain}, '')"
+            )
 
 
 def lacking_columns(

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -415,11 +415,50 @@ def _texts(column: AnyArray) -> Iterator[Any]:
     return iter(column.tolist())
 
 
+ENDS_OF_INTERVALS = {
+    f"{held}{end}"
+    for held in ("", "noise_", "certified_", "population_")
+    for end in ("low", "high")
+}
+COUNTED = {"estimate", "count", "whole", "people", "listed"}
+MEASURED = {"relative_count", "rate", "sum", "mean", "variance", "std", "quantile"}
+NUMBERS = COUNTED | MEASURED | ENDS_OF_INTERVALS | {"p_value", "noise_share"}
+"""Columns that tables have beside those that say what a line is about."""
+
+
+def attribute_column(name: str, taken: Container[str] = (), ends: str = "") -> str:
+    """Return what an attribute is called in a table that has numbers of its own.
+
+    Parameters
+    ----------
+    name : str
+        The name of the attribute.
+    taken : container of str, optional
+        The columns of the attributes before it.
+    ends : str, default ""
+        What stands behind the name of its first column.
+
+    Returns
+    -------
+    str
+        The name, unless another column is called so.
+
+    Examples
+    --------
+    >>> attribute_column("town"), attribute_column("low")
+    ('town', 'low (column)')
+    """
+    while f"{name}{ends}" in NUMBERS or f"{name}{ends}" in taken:
+        name = f"{name} (column)"
+    return name
+
+
 def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArray]:
     """Return columns that describe cells, given their places along each axis.
 
     Cells between edges have two, ``_from`` and ``_to``, and a third, ``_cell``, where
-    some have no place on the axis; others have one, by the attribute's name.
+    some have no place on the axis; others have one, by the attribute's name, or, where
+    a number is called so, such as ``low``, by ``low (column)``.
 
     Parameters
     ----------
@@ -437,6 +476,8 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
     for name, attribute, place in zip(
         domain.column_names, domain.attributes, places, strict=True
     ):
+        ends = "_from" if _has_two_columns(attribute) else ""
+        name = attribute_column(name, columns, ends)
         if attribute.levels is not None:
             columns[name] = as_array(attribute.levels)[place]
         elif attribute.cuts is not None:
@@ -456,6 +497,14 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
             behind = np.maximum(place - attribute.regular + 1, 0).astype(np.int64)
             columns[f"{name}_cell"] = words[behind]
     return columns
+
+
+def _has_two_columns(attribute: Axis) -> bool:
+    """Return whether a table says of each cell where it begins and where it ends."""
+    if attribute.levels is not None or attribute.keys is not None:
+        return False
+    by_rule = attribute.cuts is None and attribute.steps is not None
+    return not attribute.rule.is_single if by_rule else attribute.cuts is not None
 
 
 def _words(attribute: Axis, place: AnyArray) -> AnyArray:
@@ -539,20 +588,20 @@ def labelled_arrays(
             "a dataset of xarray needs xarray, which is not installed; install it "
             "with: pip install xarray"
         ) from problem
-    names = domain.column_names
+    names = tuple(map(attribute_column, domain.column_names))
     coordinates: dict[str, Any] = {}
-    for axis, (name, attribute) in enumerate(
-        zip(names, domain.attributes, strict=True)
+    for axis, (name, own, attribute) in enumerate(
+        zip(names, domain.column_names, domain.attributes, strict=True)
     ):
         cells = cell_columns(domain.marginal(axis), [np.arange(domain.shape[axis])])
         if attribute.cuts is None:
             coordinates |= {column: (name, along) for column, along in cells.items()}
             continue
-        low, high = (cells.pop(f"{name}_{end}") for end in ("from", "to"))
+        low, high = (cells.pop(f"{own}_{end}") for end in ("from", "to"))
         if attribute.unit is not None:
             # Half a day is no whole number of days.
             low, high = (dates.astype("datetime64[us]") for dates in (low, high))
-        about = {"bounds": f"{name}_bounds", **DEGREES.get(name, {})}
+        about = {"bounds": f"{name}_bounds", **DEGREES.get(own, {})}
         coordinates[name] = (name, low + (high - low) / 2, about)
         coordinates[f"{name}_bounds"] = ((name, "bounds"), np.stack([low, high], -1))
         coordinates |= {column: (name, along) for column, along in cells.items()}

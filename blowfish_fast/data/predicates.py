@@ -25,6 +25,7 @@ from blowfish_fast.errors import DomainError, InputError
 from .axes import MICROSECONDS, MOST_LABELS, Axis, as_dates, few_words
 from .domain import Attributes
 from .level_numbers import numbered_levels
+from .rules.steps import CLOCK_WORDS
 
 ZONE = re.compile(r"[T ].*(Z|[+-][0-9:]+)$")
 """A time of day that ends in a zone."""
@@ -403,8 +404,12 @@ def _date_span(value: Any) -> tuple[Any, Any]:
     """Return the first moment of a date and the first after it, as it was written."""
     try:
         if isinstance(value, str | np.datetime64):
-            if isinstance(value, str) and ZONE.search(value):
+            text = str(value)
+            if isinstance(value, str) and ZONE.search(text):
                 # numpy warns of it.
+                raise ValueError
+            if text.lower() in CLOCK_WORDS:
+                # The same question would be another one tomorrow.
                 raise ValueError
             moment = np.datetime64(value)
         elif isinstance(value, datetime.datetime):

@@ -40,6 +40,9 @@ from .rules.steps import (
     place_ticks,
 )
 
+EXACT_BYTES = 8
+"""Bytes of a double: shorter numbers fit into one."""
+
 Treatment = Literal["refuse", "clamp", "cell"]
 TREATMENTS = ("refuse", "clamp", "cell")
 UNDATED = "undated"
@@ -350,13 +353,7 @@ def _whole_numbers(attribute: Axis, column: Column) -> tuple[AnyArray, BoolArray
     Nothing goes through doubles that they would not hold: a column of floats is
     refused, whatever its values, where the axis reaches beyond 2^53.
     """
-    blank: BoolArray | None = None
-    if not isinstance(column, np.ndarray):
-        whole = column.dtype.is_integer()
-        if whole and column.null_count():
-            blank = np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
-            column = column.fill_null(0)
-        column = column.to_numpy()
+    column, blank = _as_plain(column)
     if column.dtype.kind == "O":
         column, blank = _from_whole_objects(column)
     if blank is None:
@@ -382,6 +379,20 @@ def _whole_numbers(attribute: Axis, column: Column) -> tuple[AnyArray, BoolArray
     limit = float(2 * EXACT_IN_FLOATS)
     clipped = np.clip(np.where(blank, 0.0, np.floor(values)), -limit, limit)
     return clipped.astype(np.int64), blank
+
+
+def _as_plain(column: Column) -> tuple[AnyArray, BoolArray | None]:
+    """Return a column as numpy holds it, and which whole numbers are missing.
+
+    Whole numbers with gaps would become doubles, which merge them beyond 2^53: gaps
+    are 0, and told apart. None where there are none.
+    """
+    if isinstance(column, np.ndarray):
+        return column, None
+    if not (column.dtype.is_integer() and column.null_count()):
+        return column.to_numpy(), None
+    blank = np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
+    return column.fill_null(0).to_numpy(), blank
 
 
 def _from_whole_objects(array: AnyArray) -> tuple[AnyArray, BoolArray | None]:
@@ -454,12 +465,11 @@ def _codes(
         codes = level_codes(list(number), column)
         if codes is not None:
             return codes
-    if not isinstance(column, np.ndarray):
-        column = column.to_numpy()
+    plain, blank = _as_plain(column)
     kinds = {str: "U", bool: "biuf", int: "biuf", float: "biuf"}
-    if all(column.dtype.kind in kinds[type(level)] for level in number):
-        return _sorted_codes(number, column)
-    return _object_codes(lambda level: number.get(level, -1), column)
+    if all(plain.dtype.kind in kinds[type(level)] for level in number):
+        return _sorted_codes(number, plain, blank)
+    return _object_codes(lambda level: number.get(level, -1), plain, blank)
 
 
 def _number_codes(levels: NumberedLevels, column: Column) -> IntArray:
@@ -469,25 +479,53 @@ def _number_codes(levels: NumberedLevels, column: Column) -> IntArray:
         codes, values = encoded
         # Missing ones have number -1: the last.
         return np.array([*map(levels.cell, values), -2])[codes]
-    if not isinstance(column, np.ndarray):
-        column = column.to_numpy()
-    if column.dtype.kind in "biuf":
-        return _sorted_codes(levels.by_number, column)
-    return _object_codes(levels.cell, column)
+    plain, blank = _as_plain(column)
+    if plain.dtype.kind in "biuf":
+        return _sorted_codes(levels.by_number, plain, blank)
+    return _object_codes(levels.cell, plain, blank)
 
 
-def _sorted_codes(number: dict[Any, int], column: AnyArray) -> IntArray:
-    levels = np.array(list(number))
-    order = np.argsort(levels)
-    levels = levels[order]
-    place = np.minimum(np.searchsorted(levels, column), levels.size - 1)
-    codes = np.where(levels[place] == column, order[place], -1)
+def _sorted_codes(
+    number: dict[Any, int], column: AnyArray, blank: BoolArray | None
+) -> IntArray:
+    """Return cells by bisection, in the column's own type: never rounded to doubles."""
+    if column.dtype.kind == "b":
+        column = column.view(np.uint8)
+    elif column.dtype.kind == "f" and column.itemsize < EXACT_BYTES:
+        column = column.astype(np.float64)
+    fitting = [level for level in number if _is_held(level, column.dtype)]
+    codes = np.full(column.shape, -1, dtype=np.int64)
+    if fitting:
+        kind = None if column.dtype.kind == "U" else column.dtype
+        levels = np.array(fitting, dtype=kind)
+        order = np.argsort(levels)
+        levels = levels[order]
+        cells = np.array([number[level] for level in fitting], dtype=np.int64)[order]
+        place = np.minimum(np.searchsorted(levels, column), levels.size - 1)
+        codes = np.where(levels[place] == column, cells[place], -1)
     if column.dtype.kind == "f":
         codes[np.isnan(column)] = -2
+    if blank is not None:
+        codes[blank] = -2
     return codes
 
 
-def _object_codes(cell: Callable[[Any], int], column: AnyArray) -> IntArray:
+def _is_held(level: Any, dtype: np.dtype[Any]) -> bool:
+    """Return whether a column of this type can hold a level, to its last digit."""
+    if dtype.kind == "U" or (dtype.kind == "f" and isinstance(level, float)):
+        return True
+    if dtype.kind == "f":
+        try:
+            return bool(int(dtype.type(level)) == level)
+        except OverflowError:
+            return False
+    limits = np.iinfo(dtype)
+    return bool(level // 1 == level and limits.min <= level <= limits.max)
+
+
+def _object_codes(
+    cell: Callable[[Any], int], column: AnyArray, blank: BoolArray | None
+) -> IntArray:
     values = column.tolist()
     try:
         codes = np.array([cell(value) for value in values], dtype=np.int64)
@@ -499,6 +537,8 @@ def _object_codes(cell: Callable[[Any], int], column: AnyArray) -> IntArray:
     for at in np.flatnonzero(codes == -1).tolist():
         if is_blank(values[at]):
             codes[at] = -2
+    if blank is not None:
+        codes[blank] = -2
     return codes
 
 

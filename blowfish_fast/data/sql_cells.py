@@ -420,13 +420,24 @@ def _cell_of_level(column: Any, attribute: Axis, rule: Rule, bins: Bins | None) 
     value, levels = as_level(column, attribute)
     # Levels of one bin share a branch.
     members: dict[int, list[Any]] = {}
-    for cell, level in enumerate(levels):
+    held = [
+        (cell, level) for cell, level in enumerate(levels) if _is_held(value, level)
+    ]
+    for cell, level in held:
         members.setdefault(_bin_number(bins, cell), []).append(level)
     branches = [(absent, _bin_number(bins, attribute.extra_cell(MISSING)))]
     branches += [(value.isin(group), at) for at, group in members.items()]
     others = _bin_number(bins, attribute.extra_cell(OUTSIDE))
     number = ibis_module().cases(*branches, else_=others).cast("int64")
-    return number, _refused(rule, absent, ~(absent | value.isin(levels)))
+    stated = value.isin([level for _, level in held])
+    return number, _refused(rule, absent, ~(absent | stated))
+
+
+def _is_held(value: Any, level: Any) -> bool:
+    """Return whether a value can be a level; engines compare both as doubles."""
+    if not value.type().is_floating() or not isinstance(level, int):
+        return True
+    return abs(level) <= EXACT_IN_FLOATS or int(float(level)) == level
 
 
 def _refused(rule: Rule, missing: Any, outside: Any) -> dict[str, Any]:

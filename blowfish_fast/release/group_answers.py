@@ -12,8 +12,8 @@ import numpy as np
 from blowfish_fast._support.interval_texts import interval_text, short_number
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
-from blowfish_fast.data.axes import Axis
-from blowfish_fast.data.frames import Table
+from blowfish_fast.data.axes import OUTSIDE, Axis, as_dates
+from blowfish_fast.data.frames import Table, attribute_column
 from blowfish_fast.errors import InputError, IntervalError, SizeError
 from blowfish_fast.workloads import Workload
 
@@ -197,6 +197,38 @@ def left_out_words(attribute: Axis, extras: Sequence[str]) -> str:
     return f"Records whose {name} is {kinds} are left out."
 
 
+def clamped_words(attribute: Axis) -> str | None:
+    """Say what values beyond the cells count as; None where no cell can hold them.
+
+    A release does not say whether values outside were refused or clamped: a mean is
+    the true one of the table as it was counted.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute whose values are added up or ordered.
+
+    Returns
+    -------
+    str or None
+        A sentence.
+    """
+    listed = attribute.levels is None and not attribute.by_rule
+    if not listed or OUTSIDE in attribute.extras:
+        return None
+    name = attribute.name or "the value"
+    if attribute.cuts is None:
+        low, high = "0", f"{attribute.regular - 1:,}"
+    elif attribute.unit is None:
+        low, high = (f"{attribute.cuts[end]:,.15g}" for end in (0, -1))
+    else:
+        low, high = map(str, as_dates(attribute.cuts, attribute.unit)[[0, -1]])
+    return (
+        f"Values of {name} outside {low} to {high}, where they were clamped, count as "
+        "lying in the cell at that end."
+    )
+
+
 class Estimate(float):
     """An estimate, usable as a number, that knows its interval.
 
@@ -314,8 +346,8 @@ class Estimate(float):
             f"{interval_text(low, high, 'and')} with a probability of at least "
             f"{confidence:g}."
         )
-        if self.left_out is not None:
-            sentence = f"{sentence} {self.left_out}"
+        for more in (self.left_out, self._answers.clamped):
+            sentence = sentence if more is None else f"{sentence} {more}"
         width = self._answers.cell_width
         if width is None or not self.holds_truth:
             return sentence
@@ -503,6 +535,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         Of means: how wide the widest cell is within which values are not known.
     left_out : str, optional
         A sentence about the records that have no value, and do not count.
+    clamped : str, optional
+        A sentence about values beyond the cells.
     """
 
     def __init__(
@@ -518,9 +552,11 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         unit: str | None = None,
         cell_width: float | None = None,
         left_out: str | None = None,
+        clamped: str | None = None,
     ) -> None:
         self.attributes = tuple(attributes)
         self.left_out = left_out
+        self.clamped = clamped
         self.cell_width = cell_width
         self.unit = unit
         self.measure = measure
@@ -679,6 +715,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             The sentence.
         """
         sentences = [self._sentence(kind, confidence, method), self.left_out]
+        if kind != "noise":
+            sentences.append(self.clamped)
         if kind == "truth":
             sentences.append(self._why_wide(confidence))
         return " ".join(sentence for sentence in sentences if sentence is not None)
@@ -778,7 +816,9 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         columns: dict[str, Any] = {}
         for at, attribute in enumerate(self.attributes):
             names = [place[at] if several else place for place in self._places]
-            if names and all(isinstance(name, tuple) for name in names):
+            two = bool(names) and all(isinstance(name, tuple) for name in names)
+            attribute = attribute_column(attribute, columns, "_from" if two else "")
+            if two:
                 columns[f"{attribute}_from"] = np.array([name[0] for name in names])
                 columns[f"{attribute}_to"] = np.array([name[1] for name in names])
             else:

@@ -43,6 +43,7 @@ from .group_answers import (
     GroupedAnswers,
     PopulationBounds,
     Quotient,
+    clamped_words,
     left_out_words,
     variance_bounds,
 )
@@ -475,6 +476,7 @@ class Questions(ABC, Generic[Answer]):
             unit=None if of is None else domain.attributes[of].unit,
             cell_width=cell_width,
             left_out=left_out,
+            clamped=None if of is None else clamped_words(domain.attributes[of]),
         )
         return self._hand_over(answers)
 

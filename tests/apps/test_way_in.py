@@ -314,6 +314,36 @@ def test_a_mark_without_quotes_belongs_to_the_first_record(tmp_path):
     assert counted(path, domain) == [0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_blanks_around_a_value_are_no_part_of_it_for_the_explorer_either(
+    ending, tmp_path
+):
+    values = ["Bern", " Bern", "Bern ", "\u00a0Bern\t", "Ber n", "", "  ", "Chur"]
+    path = tmp_path / f"records.{ending}"
+    if ending == "csv":
+        lines = ["number, town", *(f'{at},"{one}"' for at, one in enumerate(values))]
+        path.write_text("\n".join(lines), encoding="utf-8")
+    else:
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in [("number", "town"), *enumerate(values)]:
+            book.active.append(row)
+        book.save(path)
+    domain = bf.Domain.from_levels(["Bern", "Chur"], name="town")
+    wanted = [4, 1, 1, 2]
+    assert counted(path, domain) == wanted
+    database = Database.connect(path)
+    try:
+        described = [{"name": "town", "levels": ["Bern", "Chur"]}]
+        (source,) = database.tables()
+        spec = TableSpec(name="t", source=source, attributes=described)
+        database.check(spec)
+        question = {"kind": "histogram", "table": "t", "attribute": "town"}
+        asked = read_question({**question, "cost": {"epsilon": 1}})
+        assert database.counts(lay_out(spec, asked)).tolist() == wanted
+    finally:
+        database.close()
+
+
 @settings(max_examples=2)
 @given(lists(16))
 @example(["1", "2"])

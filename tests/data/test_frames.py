@@ -7,11 +7,13 @@ import csv
 import numpy as np
 import pytest
 
-from blowfish_fast import Domain
+from blowfish_fast import Domain, Laplace
 from blowfish_fast._support import optional as _optional
 from blowfish_fast.data.axes import as_array, cut_values, representatives
 from blowfish_fast.data.frames import ROWS_AT_ONCE, Table, cell_columns
 from blowfish_fast.errors import DomainError, MissingExtraError
+from blowfish_fast.policies import AddRemove
+from blowfish_fast.workloads import Identity
 
 TOWNS = np.array(["Bern", None, "Ch,ur"], dtype=object)
 
@@ -143,6 +145,37 @@ def test_cells_are_described_by_columns():
     assert columns["day_to"].astype(str).tolist() == ["2024-02-01", "NaT"]
     assert columns["axis3"].tolist() == [1, 0]
     assert DOMAIN.column_names[3] == "axis3"
+
+
+def test_a_column_called_like_a_number_keeps_its_values(tmp_path):
+    """The ends of intervals were written over the categories of a column ``low``."""
+    names = ["low", "age", "age_from", "high"]
+    parts = [
+        Domain.from_levels(["deep", "flat"], name="low"),
+        Domain.from_edges([0, 10], name="age"),
+        Domain.from_levels(["birth"], name="age_from"),
+        Domain(2, names=["high"]),
+    ]
+    domain = Domain.product(*parts)
+    shown = ["low (column)", "age_from", "age_to", "age_from (column)", "high (column)"]
+    assert list(domain.column_names) == names
+    places = np.unravel_index(np.arange(domain.size), domain.shape)
+    columns = cell_columns(domain, list(places))
+    assert list(columns) == shown
+    assert columns["low (column)"].tolist() == ["deep", "deep", "flat", "flat"]
+    assert columns["age_from (column)"].tolist() == ["birth"] * 4
+    release = Laplace(AddRemove(domain), Identity(domain), epsilon=5000).release(
+        np.array([3, 0, 5, 2]).reshape(domain.shape), rng=1
+    )
+    table = release.to_table().columns
+    assert list(table) == [*shown, "estimate", "low", "high"]
+    assert table["low (column)"].tolist() == ["deep", "deep", "flat", "flat"]
+    release.to_csv(tmp_path / "table.csv")
+    with (tmp_path / "table.csv").open(newline="") as file:
+        assert next(csv.reader(file)) == [*table, "experiment"]
+    groups = release.group_by("low", "high").count().to_table().columns
+    assert list(groups) == ["low (column)", "high (column)", "count", "low", "high"]
+    assert groups["low (column)"].tolist() == ["deep", "deep", "flat", "flat"]
 
 
 def test_numbers_stand_for_cells_where_they_can():

@@ -86,6 +86,7 @@ def test_conditions_become_intervals(attribute, condition, expected):
         (NUMBERS, 1.5, "no cell of width 1"),
         (DAYS, 3, "texts like 2024-05-31"),
         (DAYS, "soon", "texts like 2024-05-31"),
+        (DAYS, "today", "texts like 2024-05-31"),
         (DAYS, "2024-01-03T00:00Z", "texts like 2024-05-31"),
         (DAYS, "2024-01-03T00:00+01:00", "texts like 2024-05-31"),
         (TOWNS, {"Bern": 1}, "is not known here"),

@@ -137,6 +137,59 @@ def test_levels_of_every_kind_are_matched():
     assert counted(short, np.array(["bb", "a", "bbb"]), outside="cell") == [1, 1, 1]
 
 
+CODES = [2**53, 2**53 + 1, 2**53 + 2, None]
+"""Codes that doubles do not tell apart, and one that is missing."""
+
+
+def whole_from(library, kind):
+    """Return the codes as a library holds whole numbers that may be missing."""
+    module = pytest.importorskip(library)
+    if library == "polars":
+        return module.Series(CODES, dtype=getattr(module, kind))
+    if library == "pandas":
+        return module.Series(CODES, dtype=kind)
+    return module.array(CODES, getattr(module, kind)())
+
+
+@pytest.mark.parametrize("others", [[], [0.5], [-1]])
+@pytest.mark.parametrize(
+    "held_as",
+    [
+        lambda: np.array(CODES[:3], dtype=np.uint64),
+        lambda: np.array(CODES[:3], dtype=np.int64),
+        lambda: CODES,
+        lambda: whole_from("polars", "Int64"),
+        lambda: whole_from("polars", "UInt64"),
+        lambda: whole_from("pandas", "Int64"),
+        lambda: whole_from("pyarrow", "int64"),
+    ],
+)
+def test_long_codes_are_matched_to_their_last_digit(held_as, others):
+    domain = Domain.from_levels([*CODES[:3], *others], name="account")
+    column = {"account": held_as()}
+    *found, outside, missing = counted_by_name(domain, column)
+    assert found == [1, 1, 1] + [0] * len(others)
+    assert (outside, missing) == (0, len(column["account"]) - 3)
+
+
+def counted_by_name(domain, table):
+    counts = Histogram.from_records(domain, table, outside="cell", missing="cell")
+    return counts.counts.tolist()
+
+
+def test_a_double_is_no_code_that_it_cannot_hold():
+    domain = Domain.from_levels([2**53 + 1, 10**17], name="account")
+    for column in (np.array([2.0**53, 1e17]), [2.0**53, 1e17]):
+        assert counted_by_name(domain, {"account": column}) == [0, 1, 1, 0]
+    ibis, pyarrow = pytest.importorskip("ibis"), pytest.importorskip("pyarrow")
+    table = ibis.memtable(pyarrow.table({"account": [2.0**53, 1e17]}))
+    found = Histogram.from_ibis(domain, table, outside="cell")
+    assert found.counts.tolist() == [0, 1, 1]
+    alone = Domain.from_levels([2**53 + 1], name="account")
+    found = Histogram.from_ibis(alone, table, outside="cell")
+    assert found.counts.tolist() == [0, 2]
+
+
 LEVELS = ["Be", "Bern", "Bernex", "a\u0301", ""]
 TEXTS = ["Bern", "Be", "", "Ber", "Bern", "a\u0301", "Berne"]
 
@@ -155,6 +208,7 @@ TEXTS = ["Bern", "Be", "", "Ber", "Bern", "a\u0301", "Berne"]
         lambda texts: pytest.importorskip("polars").Series(texts),
         lambda texts: pytest.importorskip("pyarrow").chunked_array([texts, []]),
         lambda texts: pytest.importorskip("pyarrow").array(texts).dictionary_encode(),
+        lambda texts: pytest.importorskip("pyarrow").array(texts, "string_view"),
     ],
 )
 def test_texts_are_matched_alike_however_they_are_held(held_as, arrow, monkeypatch):
@@ -166,6 +220,16 @@ def test_texts_are_matched_alike_however_they_are_held(held_as, arrow, monkeypat
     assert counted(domain, column, outside="cell") == [1, 2, 0, 1, 1, 2]
     with pytest.raises(CountsError, match="no level of town"):
         counted(domain, column)
+
+
+def test_words_for_the_present_are_no_dates():
+    """Numpy reads them by the clock: the same records would move from day to day."""
+    for word in ("today", "now", "Today", "NOW"):
+        for column in ([word], np.array([word, None], dtype=object)):
+            with pytest.raises(InputError, match="dates must read like 2024-05-31"):
+                counted(DAYS, column, outside="cell", missing="cell")
+        with pytest.raises(DomainError, match="dates must read like 2024-05-31"):
+            Domain.from_dates(["2024-01-01", word])
 
 
 def test_zero_records_are_a_histogram_of_zeros():

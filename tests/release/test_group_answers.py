@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import blowfish_fast as bf
 from blowfish_fast.errors import InputError, IntervalError, NoiseOnlyWarning
 from blowfish_fast.release.group_answers import (
     Claim,
@@ -147,3 +148,39 @@ def test_an_exact_count_leaves_all_the_doubt_to_the_sum():
     )
     assert exact.bounds(0.9, "noise").tolist() == [[0.5, 1.5]]
     assert asked == [0.9]
+
+
+def test_what_clamped_values_count_as_is_said_with_every_interval_of_them():
+    """The mean of the clamped table is held, and that of the file need not be."""
+    pay = bf.Domain.from_edges(range(0, 1001, 10), name="pay")
+    day = bf.Domain.from_dates(["2024-01-01", "2024-02-01", "2024-03-01"], name="day")
+    sex = bf.Domain.from_levels(["F", "M"], name="sex")
+    table = bf.Domain.product(pay, day, sex)
+    records = {
+        "pay": [-50.0, 500.0, 4000.0] * 200,
+        "day": ["2023-01-01", "2024-01-05", "2024-02-05"] * 200,
+        "sex": ["F", "M", "M"] * 200,
+    }
+
+    def released(data):
+        policy = bf.policies.AddRemove(data.domain)
+        cells = bf.workloads.Identity(data.domain)
+        return bf.Laplace(policy, cells, epsilon=1000).release(data, rng=1)
+
+    clamp = {"pay": "clamp", "day": "clamp", "sex": "refuse"}
+    release = released(bf.Histogram.from_records(table, records, outside=clamp))
+    said = "outside 0 to 1,000, where they were clamped, count as lying in the cell"
+    groups, everybody = release.group_by("sex"), release.where()
+    for measure in ("sum", "mean", "variance", "std", "quantile"):
+        answers = getattr(groups, measure)("pay")
+        assert said in answers.interval_sentence("truth")
+        assert said in getattr(everybody, measure)("pay").explain()
+        assert said not in answers.interval_sentence("noise")
+    low, high = everybody.mean("pay").interval()
+    assert high < np.mean(records["pay"])
+    assert low <= np.clip(records["pay"], 0, 1000).mean() <= high
+    dates = groups.quantile("day").interval_sentence("truth")
+    assert "outside 2024-01-01 to 2024-03-01, where" in dates
+    assert "clamped" not in groups.count().interval_sentence("truth")
+    apart = released(bf.Histogram.from_records(table, records, outside="cell"))
+    assert "clamped" not in apart.group_by("sex").mean("pay").interval_sentence("truth")

@@ -66,6 +66,11 @@ class _Bounds(NamedTuple):
     values: list[Any] | None = None
     missing: bool | None = None
 
+    @property
+    def lets_missing_pass(self) -> bool:
+        """Whether records without a value pass: nothing is stated, or that they do."""
+        return self.missing is True or self == _Bounds()
+
 
 def question_from_sql(
     text: str,
@@ -319,8 +324,9 @@ class _Reader:
         if counted is not None and not isinstance(counted, exp.Star | exp.Literal):
             spec = self.attribute(_bare(counted))
             before = conditions.get(spec.name, _Bounds())
-            if spec.missing == "cell" and before == _Bounds():
-                conditions[spec.name] = _Bounds(missing=False)
+            if spec.missing == "cell":
+                there = _Bounds(missing=False)
+                conditions[spec.name] = self.both(spec.name, before, there)
         if len(names) == 1:
             return {
                 "kind": "histogram",
@@ -399,8 +405,13 @@ class _Reader:
 
     def both(self, name: str, before: _Bounds, added: _Bounds) -> _Bounds:
         """Join two conditions on one attribute: a lower and an upper end."""
+        missing = before.lets_missing_pass and added.lets_missing_pass
+        if _Bounds(missing=True) in (before, added):
+            if missing:
+                return _Bounds(missing=True)
+            raise self.refusal(f"nothing passes all conditions on {name!r}")
         merged = {}
-        for part in _Bounds._fields:
+        for part in ("low", "high", "values"):
             first, second = getattr(before, part), getattr(added, part)
             if first is not None and second is not None and first != second:
                 raise self.refusal(
@@ -410,10 +421,10 @@ class _Reader:
         stretch = merged["low"] is not None or merged["high"] is not None
         if stretch and merged["values"] is not None:
             raise self.refusal(f"{name!r} has conditions that are not one stretch")
-        if merged["missing"] is False and (stretch or merged["values"] is not None):
+        if stretch or merged["values"] is not None:
             # A stretch holds values that are there.
-            merged["missing"] = None
-        return _Bounds(**merged)
+            return _Bounds(**merged, missing=missing or None)
+        return _Bounds(missing=None if missing else False)
 
     def condition(self, each: Any) -> tuple[str, _Bounds]:
         """Return the attribute of one condition, and what it says."""

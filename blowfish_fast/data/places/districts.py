@@ -48,6 +48,9 @@ LARGEST_PRODUCT = 2.0**62
 LARGEST_ID = 2**52
 """Whole numbers below it are exact as floats, one more among them."""
 
+FULL_TURN = 360.0
+"""Degrees: longitudes so far apart are one place."""
+
 STRAY = "(outside)"
 """Stands in a column of ids where a point lies in no district."""
 
@@ -363,7 +366,9 @@ class Districts:
     def locate(self, x: Any, y: Any) -> IntArray:
         """Return the number of the district of each point: exact, each in one.
 
-        A point on a border belongs to the district to its right, or above it.
+        A point on a border belongs to the district to its right, or above it. In
+        degrees longitudes 360 apart are one place: where a point lies in no district as
+        it was stated, it is looked for on the other side of the date line.
 
         Parameters
         ----------
@@ -386,6 +391,26 @@ class Districts:
             xs, ys = (np.asarray(axis, dtype=np.float64).reshape(-1) for axis in (x, y))
             if xs.shape != ys.shape:
                 raise ValueError(f"{xs.size} and {ys.size} of them")
+        placed = self._placed(xs, ys)
+        for turn in (FULL_TURN, -FULL_TURN) if self.system == WGS84 else ():
+            astray = np.flatnonzero(placed == -1)
+            west, east = self._sides
+            around = xs[astray] + turn
+            # Nobody far from the map is looked for again, nor who is nowhere.
+            within = (around >= west) & (around <= east)
+            astray, around = astray[within], around[within]
+            if astray.size:
+                placed[astray] = self._placed(around, ys[astray])
+        return placed
+
+    @cached_property
+    def _sides(self) -> tuple[float, float]:
+        """The least and the largest x of the map."""
+        along = self._edges[:, [0, 2]] / 2 * self.step
+        return float(along.min()) - self.step, float(along.max()) + self.step
+
+    def _placed(self, xs: FloatArray, ys: FloatArray) -> IntArray:
+        """Return the number of the district of each point, as it is stated."""
         ends = self._edges.reshape(-1, 2)
         low, high = ends.min(axis=0) - 2, ends.max(axis=0) + 2
         whole = []

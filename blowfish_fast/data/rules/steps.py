@@ -38,6 +38,9 @@ ATTOSECONDS = {name: 10**9 * length for name, length in NANOSECONDS.items()} | {
 }
 """All units of numpy that have one length, in the finest of them."""
 
+CLOCK_WORDS = ("today", "now")
+"""Texts that numpy reads as the time at which it reads them: no date of a record."""
+
 UNIT_WORDS = {
     "day": "D",
     "hour": "h",
@@ -356,8 +359,10 @@ def _nanosecond(value: Any) -> int:
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     zoned = isinstance(value, str) and re.search(r"[T ].*(Z|[+-][0-9:]+)$", value)
+    of_clock = isinstance(value, str) and value.lower() in CLOCK_WORDS
+    dated = isinstance(value, str | datetime.date | np.datetime64)
     try:
-        if zoned or not isinstance(value, str | datetime.date | np.datetime64):
+        if zoned or of_clock or not dated:
             raise ValueError
         moment = np.datetime64(value)
         if np.isnat(moment):

@@ -326,7 +326,9 @@ def _measure_query(
         for start, end, value in zip(*own, strict=True):
             first, last = np.searchsorted(edges, [start, end])
             row[first:last] = value
-    strategy = Answers.under(bucketed.policy, Linear(Domain(edges.size - 1), matrix))
+    # Buckets of one cell each leave the handle as it is, on a domain of several axes.
+    asked = Linear(bucketed.policy.domain, matrix)
+    strategy = Answers.under(bucketed.policy, asked)
     return rows, bucketed.measure(strategy, budget=budget)
 
 

@@ -158,6 +158,48 @@ def test_a_text_is_the_question_that_it_says(text, expected):
 
 
 @pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ("(age < 20 OR age IS NULL) AND age >= 5", {"low": 5, "high": 20}),
+        ("(age < 20 OR age IS NULL) AND age IS NOT NULL", {"high": 20}),
+        ("(age < 20 OR age IS NULL) AND age IS NULL", {"missing": True}),
+        (
+            "(age < 20 OR age IS NULL) AND (age >= 5 OR age IS NULL)",
+            {"low": 5, "high": 20, "missing": True},
+        ),
+        ("age IS NOT NULL AND age < 20", {"high": 20}),
+        ("age IS NULL AND age IS NULL", {"missing": True}),
+    ],
+)
+def test_what_is_missing_passes_conditions_joined_by_and_only_if_it_passes_each(
+    conditions, expected
+):
+    """IS NULL beside a stretch was read as if OR stood between them."""
+    text = f"SELECT ward, COUNT(*) FROM visits WHERE {conditions} GROUP BY ward"
+    (found,) = of(read(text))["filters"]
+    assert found == {"attribute": "age", **expected}
+
+
+def test_a_column_that_is_counted_has_a_value():
+    """COUNT(age) leaves out whose age is missing, whatever a condition lets pass."""
+    question = of(
+        read(
+            "SELECT ward, COUNT(age) FROM visits WHERE (age < 20 OR age IS NULL) "
+            "GROUP BY ward"
+        )
+    )
+    assert question["filters"] == [{"attribute": "age", "high": 20}]
+    for text in (
+        "SELECT ward, COUNT(age) FROM visits WHERE age IS NULL GROUP BY ward",
+        "SELECT ward, COUNT(*) FROM visits WHERE age < 9 AND age IS NULL GROUP BY ward",
+        "SELECT room, COUNT(*) FROM visits WHERE ward = 'a' AND ward IS NULL "
+        "GROUP BY room",
+    ):
+        with pytest.raises(QuestionError, match="nothing passes all conditions on"):
+            read(text)
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("SELECT * FROM visits", "records stay where they are"),

@@ -73,8 +73,40 @@ def test_the_ends_of_the_world_are_placed():
         0,
         5,
         3,
-        -1,
+        # 180 degrees east are 180 degrees west.
+        0,
     ]
+
+
+def test_a_district_across_the_date_line_holds_the_points_of_both_sides():
+    """However it was drawn, and as a grid answers it that counts the same points."""
+    lon = [179.0, 181.0, -179.0, -181.0, 176.0, -184.0, -170.0, 950.0, np.nan]
+    for west in (175, -185):
+        ring = [(west, -5), (west + 10, -5), (west + 10, 5), (west, 5)]
+        atoll = bf.Districts.from_shapes([polygon(ring)], ["atoll"])
+        assert atoll.locate(lon, [0] * 9).tolist() == [0] * 6 + [-1, -1, -1]
+        assert atoll.locate(lon, [6] * 9).tolist() == [-1] * 9
+        place = bf.Domain.from_polygons(atoll, name="place")
+        points = {"lon": lon[:3], "lat": [0, 0, 0]}
+        assert bf.Histogram.from_records(place, points).counts.tolist() == [3]
+    metres = bf.Districts.from_shapes([polygon(ring)], ["flat"], system="EPSG:2056")
+    assert metres.locate([-182.0, 178.0], [0, 0]).tolist() == [0, -1]
+
+
+def test_points_around_the_globe_are_those_that_a_grid_counts():
+    generator = np.random.default_rng(5)
+    lon, lat = generator.uniform(-180, 180, 800), generator.uniform(-10, 10, 800)
+    ring = [(170, -5), (190, -5), (190, 5), (170, 5)]
+    atoll = bf.Districts.from_shapes([polygon(ring)], ["atoll"])
+    sides = (bf.Domain.from_edges(range(-180, 181, 5), name="lon"),)
+    grid = bf.Domain.product(
+        *sides, bf.Domain.from_edges(range(-10, 11, 5), name="lat")
+    )
+    counts = bf.Histogram.from_records(grid, {"lon": lon, "lat": lat})
+    policy = bf.policies.AddRemove(grid)
+    laplace = bf.Laplace(policy, bf.workloads.Identity(grid), epsilon=5000)
+    answer = laplace.release(counts, rng=1).of(atoll)["atoll"]
+    assert round(float(answer)) == (atoll.locate(lon, lat) == 0).sum() > 0
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_a_rule_is_read_in_the_coarsest_unit_that_holds_it(start, step, rule):
         ({"start": "2000-01-01", "step": 1, "cells": 5}, "a date and a length of time"),
         ({"start": "2000-01-01", "step": "1.5s", "cells": 5}, "1500ms"),
         ({"start": "2000-01-01T00:00Z", "step": "1s", "cells": 5}, "without a zone"),
+        ({"start": "today", "step": "1s", "cells": 5}, "moments read like"),
         ({"start": "NaT", "step": "1s", "cells": 5}, "moments read like"),
         ({"step": 0, "cells": 5}, "goes forward"),
         ({"step": 3, "stop": 10}, "whole number of steps"),

@@ -145,6 +145,23 @@ def test_rectangles_and_marginals_work(policy, shape):
         assert error.mean() < 0.05 * counts.sum()
 
 
+@pytest.mark.parametrize("policy", [*POLICIES, bf.policies.Attribute])
+@pytest.mark.parametrize("shape", [(2, 1), (1, 3), (2, 2), (7, 2), (3, 2, 2)])
+def test_a_query_may_part_all_cells_of_several_columns(policy, shape):
+    """Every other cell: the buckets of such a query are the cells, on their domain."""
+    table = bf.Domain(shape)
+    people = np.arange(table.size).reshape(shape) * 7 % 31
+    for asked in (
+        bf.workloads.Marginals(table, [len(shape) - 1]),
+        bf.workloads.Identity(table),
+        bf.workloads.Rectangles.random(table, 12, rng=3),
+    ):
+        mwem = bf.mechanisms.Mwem(policy(table), asked, epsilon=5000, rounds=12)
+        release = mwem.release(people, rng=4)
+        assert release.estimate.shape == shape
+        assert release.answer(asked) == pytest.approx(asked.answer(people), abs=9)
+
+
 def test_weighted_queries_work():
     weights = np.arange(64)
     workload = bf.workloads.Sum(LINE, weights)
