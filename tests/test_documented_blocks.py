@@ -50,7 +50,7 @@ INSTALLS = "installs; the parts tests and wheels of .ci/run do it in empty envir
 SERVES = "installs, and serves until it is stopped; tests/server starts the server"
 NOT_RUN_HERE: dict[str, str] = {
     "python3 -m venv .venv && .venv/bin/pip install -q --no-compile -e "
-    "'.[plot,files]' && .venv/bin/blowfish demo": INSTALLS,
+    "'.[demo]' && .venv/bin/blowfish demo": INSTALLS,
     "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'": INSTALLS,
     "pip install '.[plot,files]'": INSTALLS,
     "pip install '.[web]'": SERVES,

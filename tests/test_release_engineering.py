@@ -499,7 +499,7 @@ def test_the_conda_recipe_has_the_dependencies_of_the_project():
     assert read["package"] == {key: PROJECT[key] for key in ("name", "version")}
     python = f"python {PROJECT['requires-python']}"
     assert read["requirements"]["run"] == [python, *PROJECT["dependencies"]]
-    assert "hatchling>=1.24" in read["requirements"]["host"]
+    assert "flit_core>=3.12,<5" in read["requirements"]["host"]
     scripts = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
     assert read["build"]["entry_points"] == scripts
     assert (recipe.parent / read["source"]["path"]).resolve() == ROOT

@@ -2,8 +2,12 @@
 
 The compiler uses one core, and a map needs its kernels one after the other:
 
-    this process     tuning, noise, costs of rectangles  |  (from disk)  | release
-    the other one    boxes, fits, order of cells, sums   |  ends
+    this process     costs of rectangles, noise         |  (from disk)  | picture
+    the other one    fits, order of cells, boxes, sums  |  ends
+
+Modules that pip did not compile are shared in the same way: whoever imports one first
+leaves its bytecode to the other. So the second process begins with Numba, while the
+first loads the package.
 
 What is compiled is on disk, where the first process looks before it compiles anything:
 it finds it there, or does it itself. Nothing here reads data or depends on any, and the
@@ -61,9 +65,13 @@ def compiling_beside() -> Iterator[None]:
 
 def compile_last_kernels() -> None:
     """Run what comes after the choice of buckets on a map, on sixteen cells."""
+    import blowfish_fast as bf
+
+    # It loads the compiler before anything else does that the first process loads too.
+    tree_fit = bf.kernels.tree_fit
+
     import numpy as np
 
-    import blowfish_fast as bf
     from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
     from blowfish_fast.measure.strategies.trees.tree import halved_non_negative
     from blowfish_fast.mechanisms.maps.grids import leaves_alone
@@ -71,12 +79,13 @@ def compile_last_kernels() -> None:
     grid = bf.Domain((4, 4))
     parts = np.array([[2, 2]])
     with COMPILER.for_everything():
-        # In the order in which a release needs them.
+        # The largest first, then in the order in which a release needs them: what the
+        # first process comes to while it is being compiled here is compiled twice.
+        cells = halved_non_negative(np.zeros(grid.size), grid)
         whole = BoxTree.whole(grid.shape)
         strategy = leaves_alone(whole.divided(whole.leaves, parts).arranged(grid.shape))
         nodes = strategy.tree.nodes
-        bf.kernels.tree_fit(np.zeros(nodes), np.ones(nodes), strategy.tree)
-        cells = halved_non_negative(np.zeros(grid.size), grid)
+        tree_fit(np.zeros(nodes), np.ones(nodes), strategy.tree)
         bf.workloads.Rectangles.random(grid, 2, rng=1).answer(cells.reshape(grid.shape))
 
 

@@ -74,32 +74,36 @@ def breadth_first_tree(
 
 
 @kernel
-def _top_down(parents: IntArray) -> tuple[IntArray, int]:
+def _top_down(
+    parents: IntArray, slot: IntArray, children: IntArray, order: IntArray
+) -> int:
+    """Fill in the order, and return how many nodes were reached.
+
+    `slot` holds two zeros more than there are nodes, `children` room for each. All
+    arrays come from the caller: a kernel that makes its own takes longer to compile.
+    """
     nodes = parents.size
-    slot = np.zeros(nodes + 2, dtype=np.int64)
     # Children by parent, in one counting sort; roots are the children of no one.
     for node in range(nodes):
         slot[parents[node] + 2] += 1
     for place in range(nodes + 1):
         slot[place + 1] += slot[place]
-    begin = slot[1:].copy()
-    children = np.empty(nodes, dtype=np.int64)
     for node in range(nodes):
         owner = parents[node] + 1
         children[slot[owner]] = node
         slot[owner] += 1
-    order = np.empty(nodes, dtype=np.int64)
-    tail = begin[0]
+    # Now each slot is where the next one began: children of v from slot v on.
+    tail = slot[0]
     for place in range(tail):
         order[place] = children[place]
     head = 0
     while head < tail:
         node = order[head]
         head += 1
-        for place in range(begin[node], begin[node + 1]):
+        for place in range(slot[node], slot[node + 1]):
             order[tail] = children[place]
             tail += 1
-    return order, tail
+    return int(tail)
 
 
 def top_down_order(parents: IntArray) -> IntArray:
@@ -109,7 +113,9 @@ def top_down_order(parents: IntArray) -> IntArray:
     """
     _check(parents, parents, parents)
     nodes = parents.size
-    order, reached = _top_down(parents)
+    order = np.empty(nodes, dtype=np.int64)
+    slot, children = np.zeros(nodes + 2, dtype=np.int64), np.empty_like(order)
+    reached = _top_down(parents, slot, children, order)
     if reached < nodes:
         raise InputError(
             f"{nodes - reached} of {nodes} nodes lead to no root: their parents run in "

@@ -24,6 +24,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from blowfish_fast._support.compiler_watch import in_plain_python
 from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import (
@@ -144,8 +145,9 @@ def _draw(
     the arithmetic becomes vectors.
     """
     shared = scales.size == 1
-    scale = np.full(BLOCK, scales[0])
-    offset = np.full(BLOCK, offsets[0])
+    scale, offset = np.empty(BLOCK), np.empty(BLOCK)
+    for i in range(BLOCK):
+        scale[i], offset[i] = scales[0], offsets[0]
     value = np.empty(BLOCK)
     reciprocal = np.empty(BLOCK)
     logarithm = np.empty(BLOCK)
@@ -247,6 +249,19 @@ def _fill_offsets(scales: FloatArray, offsets: FloatArray) -> None:
             surprise = _minus_log(value[i], reciprocal[i], logarithm[i])
             exact = scale[i] * surprise - 0.5
             offset[i] = exact if scale[i] < _WIDE else offset[i]
+
+
+@lru_cache(maxsize=256)
+def _shared_offset(scale: float) -> float:
+    """Return the Laplace offset of one scale, less 1/2, in plain Python.
+
+    That takes a tenth of a millisecond, and the compiler would take a second. Scales
+    are public. Roundings may differ from those of the compiled function: the bound on
+    the error allows for it, so draws do not differ.
+    """
+    offset = np.empty(1)
+    in_plain_python(_fill_offsets)(np.array([scale]), offset)
+    return float(offset[0])
 
 
 def laplace(
@@ -400,7 +415,9 @@ def _fill(
         if first == 0 or not ratios.shared:
             scales = ratios.doubles(first, last)
             offsets = np.full(scales.size, -0.5)
-            if finish == _SIGNED:
+            if finish == _SIGNED and scales.size == 1:
+                offsets[0] = _shared_offset(float(scales[0]))
+            elif finish == _SIGNED:
                 _fill_offsets(scales, offsets)
         undecided_draws = _draw(drawn, scales, offsets, finish, part, undecided)
         for i in undecided[:undecided_draws].tolist():

@@ -34,15 +34,18 @@ from blowfish_fast.kernels._jit import kernel
 
 @kernel
 def _divide(
-    lows: IntArray, highs: IntArray, parts: IntArray, count: int
-) -> tuple[IntArray, IntArray, IntArray]:
+    lows: IntArray,
+    highs: IntArray,
+    parts: IntArray,
+    place: IntArray,
+    owners: IntArray,
+    child_lows: IntArray,
+    child_highs: IntArray,
+) -> None:
+    """Fill in the children; `place` is a zero for each axis, which counts parts."""
     axes = lows.shape[1]
-    owners = np.empty(count, dtype=np.int64)
-    child_lows = np.empty((count, axes), dtype=np.int64)
-    child_highs = np.empty((count, axes), dtype=np.int64)
-    place = np.zeros(axes, dtype=np.int64)
     box = 0
-    for child in range(count):
+    for child in range(owners.size):
         owners[child] = box
         for axis in range(axes):
             side = highs[box, axis] - lows[box, axis]
@@ -58,7 +61,6 @@ def _divide(
             place[axis] = 0
             axis -= 1
         box += axis < 0
-    return owners, child_lows, child_highs
 
 
 def divide_boxes(
@@ -113,15 +115,26 @@ def divide_boxes(
                 "corners and parts are so large that their products do not fit 64 bits",
                 received=f"corners up to {furthest:,} and {parts.max():,} parts",
             )
-    return _divide(lows, highs, parts, int(np.prod(parts, axis=1).sum()))
+    count, axes = int(np.prod(parts, axis=1).sum()), lows.shape[1]
+    owners = np.empty(count, dtype=np.int64)
+    child_lows = np.empty((count, axes), dtype=np.int64)
+    child_highs = np.empty((count, axes), dtype=np.int64)
+    place = np.zeros(axes, dtype=np.int64)
+    _divide(lows, highs, parts, place, owners, child_lows, child_highs)
+    return owners, child_lows, child_highs
 
 
 @kernel
 def _list_cells(
-    lows: IntArray, highs: IntArray, strides: IntArray, edges: IntArray, order: IntArray
+    lows: IntArray,
+    highs: IntArray,
+    strides: IntArray,
+    edges: IntArray,
+    place: IntArray,
+    order: IntArray,
 ) -> None:
+    """Fill in the order of the cells; `place` has room for one cell's position."""
     boxes, axes = lows.shape
-    place = np.empty(axes, dtype=np.int64)
     for box in range(boxes):
         cell = 0
         for axis in range(axes):
@@ -187,7 +200,7 @@ def cells_of_boxes(
         )
     strides = np.append(np.cumprod(sides[:0:-1])[::-1], 1)
     order = np.empty(int(edges[-1]), dtype=np.int64)
-    _list_cells(lows, highs, strides, edges, order)
+    _list_cells(lows, highs, strides, edges, np.empty_like(sides), order)
     return edges, order
 
 

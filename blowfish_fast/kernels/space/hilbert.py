@@ -47,6 +47,7 @@ def _even_half(cells: int) -> int:
 @kernel
 def _cross_block(
     order: IntArray,
+    stack: IntArray,
     step: int,
     first_cell: int,
     forth: int,
@@ -57,9 +58,9 @@ def _cross_block(
     """Write the walk across one block into `order` from `step` on; return its end.
 
     The block holds the cells ``first_cell + i * forth + j * aside`` for i < length and
-    j < width; the walk starts at (0, 0) and ends at (length - 1, 0).
+    j < width; the walk starts at (0, 0) and ends at (length - 1, 0). `stack` has room
+    for the blocks that wait, five numbers each.
     """
-    stack = np.empty((_DEEPEST_STACK, 5), dtype=np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2] = first_cell, forth, aside
     stack[0, 3], stack[0, 4] = length, width
     waiting = 1
@@ -106,30 +107,30 @@ def _cross_block(
 
 
 @kernel
-def _plane_walk(forth: int, aside: int, length: int, width: int) -> IntArray:
+def _plane_walk(
+    order: IntArray, stack: IntArray, forth: int, aside: int, length: int, width: int
+) -> None:
     """Walk through a grid whose length, with stride `forth`, is its longer side."""
-    order = np.empty(length * width, dtype=np.int64)
     # No literals, for each of which the crossing would be compiled once more.
     step, start, single = int(0), int(0), int(1)  # noqa: RUF046, UP018
     if length % 2 == 0 or width % 2 == 1:
-        _cross_block(order, step, start, forth, aside, length, width)
-        return order
+        _cross_block(order, stack, step, start, forth, aside, length, width)
+        return
     if 2 * length <= 3 * width:
-        _cross_block(order, step, start, aside, forth, width, length)
-        return order
+        _cross_block(order, stack, step, start, aside, forth, width, length)
+        return
     while length > 1:
         if length > width:
             cut = _even_half(length)
-            step = _cross_block(order, step, start, forth, aside, cut, width)
+            step = _cross_block(order, stack, step, start, forth, aside, cut, width)
             start += cut * forth
             length -= cut
         else:
             cut = _even_half(width)
-            step = _cross_block(order, step, start, aside, forth, cut, length)
+            step = _cross_block(order, stack, step, start, aside, forth, cut, length)
             start += cut * aside
             width -= cut
-    _cross_block(order, step, start, aside, forth, width, single)
-    return order
+    _cross_block(order, stack, step, start, aside, forth, width, single)
 
 
 @helper
@@ -264,9 +265,13 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
         return np.arange(wide[0] if wide else 1, dtype=np.int64)
     if len(wide) == 2:
         rows, columns = wide
+        order = np.empty(rows * columns, dtype=np.int64)
+        stack = np.empty((_DEEPEST_STACK, 5), dtype=np.int64)
         if rows >= columns:
-            return _plane_walk(columns, 1, rows, columns)
-        return _plane_walk(1, columns, columns, rows)
+            _plane_walk(order, stack, columns, 1, rows, columns)
+        else:
+            _plane_walk(order, stack, 1, columns, columns, rows)
+        return order
     longest = wide.index(max(wide))
     second = max(wide[:longest] + wide[longest + 1 :])
     levels = (second - 1).bit_length()

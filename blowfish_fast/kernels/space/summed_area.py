@@ -65,11 +65,19 @@ def _box_sum(table: AnyArray, lows: IntArray, highs: IntArray) -> Any:
 
 @kernel
 def _whole_sums(
-    table: AnyArray, sides: IntArray, strides: IntArray, lows: IntArray, highs: IntArray
-) -> AnyArray:
-    """Return the sum of each rectangle whose ends lie between cells."""
-    sums = np.zeros(lows.shape[0], dtype=table.dtype)
-    low_offsets, high_offsets = np.empty_like(strides), np.empty_like(strides)
+    table: AnyArray,
+    sides: IntArray,
+    strides: IntArray,
+    lows: IntArray,
+    highs: IntArray,
+    low_offsets: IntArray,
+    high_offsets: IntArray,
+    sums: AnyArray,
+) -> None:
+    """Add, to zeros, each rectangle whose ends lie between cells.
+
+    The offsets are room for the ends of one rectangle, a number for each axis.
+    """
     for number in range(lows.shape[0]):
         empty = False
         for axis in range(sides.size):
@@ -82,7 +90,6 @@ def _whole_sums(
             high_offsets[axis] = high * strides[axis]
         if not empty:
             sums[number] = _box_sum(table, low_offsets, high_offsets)
-    return sums
 
 
 @kernel
@@ -210,7 +217,10 @@ def rectangle_sums(table: AnyArray, lows: AnyArray, highs: AnyArray) -> AnyArray
     low = as_input(lows, np.int64)
     high = as_input(highs, np.int64)
     flat, sides, strides = _flat_table(table, low, high)
-    return _whole_sums(flat, sides, strides, low, high)
+    sums = np.zeros(low.shape[0], dtype=flat.dtype)
+    low_offsets, high_offsets = np.empty((2, sides.size), dtype=np.int64)
+    _whole_sums(flat, sides, strides, low, high, low_offsets, high_offsets, sums)
+    return sums
 
 
 def fractional_rectangle_sums(

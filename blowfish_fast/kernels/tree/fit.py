@@ -462,30 +462,34 @@ def _project(
     begin: int,
     end: int,
 ) -> None:
-    """Find the children that rest on their bounds, and share what is left."""
-    bound = np.zeros(end - begin, dtype=np.bool_)
+    """Find the children that rest on their bounds, and share what is left.
+
+    The variance of a child that rests on its bound is negative meanwhile: a mark that
+    needs no array of its own.
+    """
     falls = True
     while falls:
         falls = False
         left = total
         spread = 0.0
         for child in range(begin, end):
-            if bound[child - begin] or below[child] == 0.0:
+            if below[child] <= 0.0:
                 left -= low[child]
             else:
                 left -= fit[child]
                 spread += below[child]
         for child in range(begin, end):
-            if bound[child - begin] or below[child] == 0.0:
+            if below[child] <= 0.0:
                 continue
             if fit[child] + left * (below[child] / spread) < low[child]:
-                bound[child - begin] = True
+                below[child] = -below[child]
                 falls = True
     loosest = -1
     rest = 0.0
     for child in range(begin, end):
-        if bound[child - begin] or below[child] == 0.0:
+        if below[child] <= 0.0:
             fit[child] = low[child]
+            below[child] = -below[child]
         else:
             fit[child] += left * (below[child] / spread)
             if loosest < 0 or below[child] > below[loosest]:

@@ -33,11 +33,12 @@ Diameter = tuple[int, int, int]
 
 
 @kernel
-def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the heaviest path down from each node, and pair of paths below it."""
-    heaviest = rates.copy()
-    pairs = np.zeros_like(rates)
+def _fill_worst_ways(
+    rates: IntArray, first_child: IntArray, heaviest: IntArray, pairs: IntArray
+) -> None:
+    """Write the heaviest path down from each node, and pair of paths below it."""
     for node in range(rates.size):
+        heaviest[node], pairs[node] = rates[node], 0
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
             continue
@@ -48,6 +49,12 @@ def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[IntArray, IntAr
             best = max(best, heaviest[child])
         pairs[node] = pair
         heaviest[node] += best
+
+
+def _worst_ways(rates: IntArray, tree: Tree) -> tuple[IntArray, IntArray]:
+    """Return the heaviest path down from each node, and pair of paths below it."""
+    heaviest, pairs = np.empty((2, rates.size), dtype=np.int64)
+    _fill_worst_ways(rates, tree.first_child, heaviest, pairs)
     return heaviest, pairs
 
 
@@ -62,7 +69,7 @@ def _payable(rates: IntArray, tree: Tree) -> IntArray:
     if given.size and int(given.max()) >= 2**62 // given.size:
         # Rarely asked: the same sums of the leading bits, rounded up.
         leading = as_input((given >> ROUGH_BITS) + 1, np.int64)
-        heaviest, pairs = _worst_ways(leading, tree.first_child)
+        heaviest, pairs = _worst_ways(leading, tree)
         if max(int(heaviest[-1]), int(pairs[-1])) >= 2 ** (63 - ROUGH_BITS):
             raise InputError(
                 "rates are so large that the sum along a path does not fit 64 bits",
@@ -94,7 +101,7 @@ def heaviest_path(rates: IntArray, tree: Tree) -> int:
     11
     """
     given = _payable(tree.integers(rates, "rates"), tree)
-    return int(_worst_ways(given, tree.first_child)[0][-1])
+    return int(_worst_ways(given, tree)[0][-1])
 
 
 def heaviest_pair(rates: IntArray, tree: Tree) -> int:
@@ -121,7 +128,7 @@ def heaviest_pair(rates: IntArray, tree: Tree) -> int:
     9
     """
     given = _payable(tree.integers(rates, "rates"), tree)
-    return int(_worst_ways(given, tree.first_child)[1][-1])
+    return int(_worst_ways(given, tree)[1][-1])
 
 
 @kernel
@@ -290,8 +297,9 @@ def _reach_along(
     be farther apart than the best pair so far are left out (Lemma HI5). O(leaves) per
     level at most.
     """
-    heaviest, pairs = _worst_ways(rates, first_child)
-    ways = heaviest
+    ways = np.empty(rates.size, dtype=np.int64)
+    pairs = np.empty(rates.size, dtype=np.int64)
+    _fill_worst_ways(rates, first_child, ways, pairs)
     ways[-1] = rates[-1]
     for node in range(rates.size - 1, -1, -1):
         for child in range(first_child[node], first_child[node + 1]):

@@ -288,7 +288,10 @@ def regular_first_child(offsets: IntArray, fan_out: int) -> IntArray:
         Where the children of each node begin.
     """
     nodes = offsets[offsets.size - 1]
-    first = np.zeros(nodes + 1, dtype=np.int64)
+    # Zeros in a loop: `np.zeros` takes the compiler longer than the rest of this.
+    first = np.empty(nodes + 1, dtype=np.int64)
+    for leaf in range(offsets[1]):
+        first[leaf] = 0
     for level in range(1, offsets.size - 1):
         begin = offsets[level]
         for index in range(offsets[level + 1] - begin):
@@ -466,9 +469,16 @@ def shares_from_weights(
 
 @kernel
 def _leaf_runs(
-    parents: IntArray, starts: IntArray, ends: IntArray, children: IntArray
+    parents: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    children: IntArray,
+    covered: IntArray,
 ) -> int:
     """Write the leaves below each row; return their number, or -1 for no valid tree.
+
+    `children` and `covered` are zeros, for the caller and for the work. All arrays come
+    from the caller: a kernel that makes its own takes longer to compile.
 
     -1 means that a parent comes before its child, that there is more than one root,
     that a leaf comes after an inner node, or that the leaves of a node are not one run.
@@ -483,7 +493,6 @@ def _leaf_runs(
     leaves = 0
     while leaves < nodes and children[leaves] == 0:
         leaves += 1
-    covered = np.zeros(nodes, dtype=np.int64)
     for node in range(nodes):
         starts[node] = node if node < leaves else nodes
         ends[node] = node + 1 if node < leaves else -1
@@ -502,34 +511,43 @@ def _leaf_runs(
 
 
 @kernel
-def _node_numbers(parents: IntArray, starts: IntArray) -> IntArray:
-    """Sort rows by their first leaf, then by level: two counting sorts."""
+def _node_numbers(
+    parents: IntArray,
+    starts: IntArray,
+    depth: IntArray,
+    slots: IntArray,
+    by_start: IntArray,
+    numbers: IntArray,
+) -> None:
+    """Sort rows by their first leaf, then by level: two counting sorts.
+
+    Room for each row, `depth` and `by_start`, and zeros for one more, `slots`, come
+    from the caller; `numbers` receives the order.
+    """
     nodes = parents.size
-    depth = np.zeros(nodes, dtype=np.int64)
+    depth[nodes - 1] = 0
     deepest = 0
     for row in range(nodes - 2, -1, -1):
         depth[row] = depth[parents[row]] + 1
         deepest = max(deepest, depth[row])
-    slots = np.zeros(nodes + 1, dtype=np.int64)
     for row in range(nodes):
         slots[starts[row] + 1] += 1
     for place in range(nodes):
         slots[place + 1] += slots[place]
-    by_start = np.empty(nodes, dtype=np.int64)
     for row in range(nodes):
         by_start[slots[starts[row]]] = row
         slots[starts[row]] += 1
-    free = np.zeros(deepest + 2, dtype=np.int64)
+    # A tree has fewer levels than nodes, so the same room serves once more.
+    for level in range(deepest + 2):
+        slots[level] = 0
     for row in range(nodes):
-        free[deepest - depth[row] + 1] += 1
+        slots[deepest - depth[row] + 1] += 1
     for level in range(deepest + 1):
-        free[level + 1] += free[level]
-    numbers = np.empty(nodes, dtype=np.int64)
+        slots[level + 1] += slots[level]
     for place in range(nodes):
         level = deepest - depth[by_start[place]]
-        numbers[by_start[place]] = free[level]
-        free[level] += 1
-    return numbers
+        numbers[by_start[place]] = slots[level]
+        slots[level] += 1
 
 
 def tree_of_parents(parents: IntArray) -> Tree:
@@ -550,15 +568,19 @@ def tree_of_parents(parents: IntArray) -> Tree:
     starts = np.empty(parents.size, dtype=np.int64)
     ends = np.empty(parents.size, dtype=np.int64)
     children = np.zeros(parents.size, dtype=np.int64)
-    leaves = _leaf_runs(parents, starts, ends, children)
+    covered = np.zeros(parents.size, dtype=np.int64)
+    leaves = _leaf_runs(parents, starts, ends, children, covered)
     if leaves < 0:
         raise InputError(
             "a tree lists its leaves first, from left to right, then each parent after "
             "its children, and the root last with parent -1; these parents do not. "
             "leaf_first_numbers renumbers the nodes of any tree"
         )
-    numbers = _node_numbers(parents, starts)
+    slots = np.zeros(parents.size + 1, dtype=np.int64)
+    numbers = np.empty(parents.size, dtype=np.int64)
     below = np.empty(parents.size, dtype=np.int64)
+    # What was counted and where rows end are known: their room is used again.
+    _node_numbers(parents, starts, covered, slots, ends, numbers)
     below[numbers] = children
     first = np.zeros(parents.size + 1, dtype=np.int64)
     np.cumsum(below, out=first[1:])
@@ -566,10 +588,19 @@ def tree_of_parents(parents: IntArray) -> Tree:
 
 
 @kernel
-def _leaf_first(parents: IntArray, order: IntArray) -> IntArray:
-    """Return numbers: leaves as a walk meets them, inner nodes from the bottom up."""
+def _leaf_first(
+    parents: IntArray,
+    order: IntArray,
+    below: IntArray,
+    first: IntArray,
+    taken: IntArray,
+    numbers: IntArray,
+) -> None:
+    """Write numbers: leaves as a walk meets them, inner nodes from the bottom up.
+
+    Three arrays of zeros, one for each node, come from the caller, who gets `numbers`.
+    """
     nodes = parents.size
-    below = np.zeros(nodes, dtype=np.int64)
     for place in range(nodes - 1, -1, -1):
         node = order[place]
         if below[node] == 0:
@@ -577,26 +608,21 @@ def _leaf_first(parents: IntArray, order: IntArray) -> IntArray:
         if parents[node] >= 0:
             below[parents[node]] += below[node]
     # A node knows how many leaves lie left of it; its children take turns.
-    first = np.zeros(nodes, dtype=np.int64)
-    taken = np.zeros(nodes, dtype=np.int64)
-    inner = np.zeros(nodes, dtype=np.bool_)
     for place in range(nodes):
         node = order[place]
         above = parents[node]
         if above >= 0:
-            inner[above] = True
             first[node] = first[above] + taken[above]
             taken[above] += below[node]
-    numbers = np.empty(nodes, dtype=np.int64)
     last = nodes - 1
     for place in range(nodes):
         node = order[place]
-        if inner[node]:
+        # Whoever has a child has at least one leaf below.
+        if taken[node] > 0:
             numbers[node] = last
             last -= 1
         else:
             numbers[node] = first[node]
-    return numbers
 
 
 def leaf_first_numbers(parents: IntArray) -> IntArray:
@@ -619,7 +645,10 @@ def leaf_first_numbers(parents: IntArray) -> IntArray:
             f"a tree has one root, with parent -1; these parents have "
             f"{np.count_nonzero(parents < 0)}"
         )
-    return _leaf_first(parents, order)
+    below, first, taken = np.zeros((3, parents.size), dtype=np.int64)
+    numbers = np.empty(parents.size, dtype=np.int64)
+    _leaf_first(parents, order, below, first, taken, numbers)
+    return numbers
 
 
 def renumber_nodes(parents: IntArray, numbers: IntArray) -> IntArray:

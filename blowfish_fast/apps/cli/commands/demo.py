@@ -40,19 +40,20 @@ def run_demo(
 
     At epsilon 0.1 unless a budget is stated.
     """
-    from blowfish_fast.apps.cli.files.outputs import write_picture
-    from blowfish_fast.measure.budgets import Budget
-
-    named = any(term is not None for term in vars(stated).values())
-    spent = Budget.stated(**(vars(stated) if named else {"epsilon": "0.1"}))
-    by_cell = bf.Laplace if spent.power == 1 else bf.Gaussian
     if not 2 <= side <= 2**13:
         raise InputError(f"side must lie between 2 and 8192 cells; received {side}")
     if not 1 <= draws <= 1000:
         raise InputError(f"draws must lie between 1 and 1000; received {draws}")
-    grid = bf.Domain((side, side), names=("north", "east"))
-    policy = bf.policies.AddRemove(grid)
+    # Before numpy and the package are loaded here, which takes a second the first time.
     with compiling_beside(), spinner("demo") as step:
+        from blowfish_fast.apps.cli.files.outputs import write_picture
+        from blowfish_fast.measure.budgets import Budget
+
+        named = any(term is not None for term in vars(stated).values())
+        spent = Budget.stated(**(vars(stated) if named else {"epsilon": "0.1"}))
+        by_cell = bf.Laplace if spent.power == 1 else bf.Gaussian
+        grid = bf.Domain((side, side), names=("north", "east"))
+        policy = bf.policies.AddRemove(grid)
         counts = generated_city(side)
         rectangles = bf.workloads.Rectangles.random(grid, queries, rng=7)
         data = bf.Histogram(grid, counts)
