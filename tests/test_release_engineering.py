@@ -216,7 +216,9 @@ def test_every_generated_test_lies_in_a_file_that_its_part_collects(request):
     collected, importing = set(), set()
     for path in (ROOT / "tests").rglob("*.py"):
         text = path.read_text()
-        imported = imports_of_hypothesis(ast.parse(text))
+        # A module that never says the name does not import it.
+        tree = ast.parse(text if "hypothesis" in text else "")
+        imported = imports_of_hypothesis(tree)
         if not path.match(files):
             makers = imported & {"hypothesis", "given", "stateful"}
             assert not makers or path.name == "conftest.py", (path, makers)
