@@ -59,7 +59,8 @@ def test_the_version_is_written_once():
     found = {
         str(path.relative_to(ROOT))
         for path in text_files()
-        if spelled.search(path.read_text())
+        # Most texts do not hold it at all, which is found out without a pattern.
+        if PROJECT["version"] in (text := path.read_text()) and spelled.search(text)
     }
     assert found == set()
 
