@@ -14,6 +14,7 @@ import httpx
 from blowfish_fast.apps.server.keys import CURATOR, RateLimit
 from blowfish_fast.apps.server.web_app import make_app
 from blowfish_fast.apps.server.workspace import Workspace
+from tests.apps.duckdb_tables import insert_rows
 
 PATIENCE = 300
 """Seconds: a first question may have to wait until kernels are compiled."""
@@ -60,7 +61,7 @@ def make_database(path: Path) -> None:
         )
         for at in range(PEOPLE)
     ]
-    connection.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+    insert_rows(connection, "people", rows)
     # Other people: a table of its own, so that it may have a budget of its own.
     connection.execute("CREATE TABLE others AS SELECT * FROM people")
     connection.close()
