@@ -7,9 +7,12 @@ Nothing is kept from one run to the next: what a test works out is worked out in
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +21,7 @@ os.environ["BLOWFISH_CACHE_DIR"] = ""
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[object]:
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
     """Collect without looking for garbage, and never look at what was collected again.
 
     Twenty thousand tests, and the modules that hold them, live to the end of a run. The
@@ -28,11 +31,54 @@ def pytest_collection() -> Iterator[object]:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
+        _import_own_share(session.config)
         return (yield)
     finally:
         gc.freeze()
         if was_enabled:
             gc.enable()
+
+
+def _import_own_share(config: pytest.Config) -> None:
+    """Import a worker's share of the test files, before it collects them all.
+
+    pytest rewrites the assertions of a file where it is first imported, and keeps the
+    result beside it. In a fresh clone that takes longer than everything else of
+    collecting; workers that go through the files in one order would all do it.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        return
+    named = {(config.rootpath / name.partition("::")[0]) for name in config.args}
+    files = sorted(
+        file
+        for place in named
+        for file in (place.rglob("test_*.py") if place.is_dir() else [place])
+        if file.name.startswith("test_") and file.suffix == ".py"
+    )
+    number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    share = slice(number * len(files) // workers, (number + 1) * len(files) // workers)
+    for file in files[share]:
+        module = ".".join(file.relative_to(config.rootpath).with_suffix("").parts)
+        # Collecting says what is wrong with a file, or why it is skipped.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(module)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[object]:
+    """Look for examples in docstrings only where a file of tests has any.
+
+    Looking through all that the others import finds nothing and takes seconds.
+    """
+    option = parent.config.option
+    asked = option.doctestmodules
+    if file_path.name.startswith("test_") and file_path.suffix == ".py":
+        option.doctestmodules = asked and b">>>" in file_path.read_bytes()
+    try:
+        return (yield)
+    finally:
+        option.doctestmodules = asked
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,11 @@ Generated values follow from fixed seeds, so that a run can be repeated. With
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,8 +38,16 @@ settings.load_profile("fresh" if SEED else "project")
 def pytest_configure(config: pytest.Config) -> None:
     if SEED and not config.getoption("--hypothesis-seed"):
         config.option.hypothesis_seed = SEED
-    if sys.gettrace() is not None:
+    works = hasattr(config, "workerinput")
+    tracer = sys.gettrace()
+    if tracer is not None:
         _compile_untraced()
+        if not works and config.getoption("numprocesses", None):
+            # It hands out tests and prints what workers say, and runs none.
+            sys.settrace(None)
+            config.add_cleanup(lambda: sys.settrace(tracer))
+    if works and os.environ.get("NUMBA_CACHE_DIR"):
+        _compile_once(Path(os.environ["NUMBA_CACHE_DIR"]) / "compiling")
 
 
 def _compile_untraced() -> None:
@@ -56,6 +66,42 @@ def _compile_untraced() -> None:
             sys.settrace(tracer)
 
     kernels.compile = untraced
+
+
+def _compile_once(folder: Path) -> None:
+    """Let a worker wait for a kernel that another is compiling, and load it then.
+
+    Workers meet the same kernels in their first minutes and would compile many of them
+    twice. Kernels that call each other wait in one order, callers before the called,
+    and no kernel calls its callers, so no two workers wait for one another.
+    """
+    from numba.core import dispatcher
+    from numba.core.compiler_lock import global_compiler_lock
+
+    folder.mkdir(parents=True, exist_ok=True)
+    kernels: Any = dispatcher.Dispatcher
+    compiled = kernels.compile
+    own: set[str] = set()
+
+    def once(self: Any, signature: Any) -> Any:
+        name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+        # What a test compiles for itself, no other process knows. A kernel that this
+        # one compiles now may need itself, for other types.
+        if not name.startswith("blowfish_fast.kernels.") or name in own:
+            return compiled(self, signature)
+        # The lock of the compiler comes first: of the threads of one process, none
+        # waits for a file that another holds.
+        with global_compiler_lock, (folder / name).open("w") as place:
+            fcntl.flock(place, fcntl.LOCK_EX)
+            own.add(name)
+            try:
+                return compiled(self, signature)
+            finally:
+                own.remove(name)
+                # Closing would not do: a process forked off meanwhile has it open.
+                fcntl.flock(place, fcntl.LOCK_UN)
+
+    kernels.compile = once
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

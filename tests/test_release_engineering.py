@@ -59,7 +59,8 @@ def test_the_version_is_written_once():
     found = {
         str(path.relative_to(ROOT))
         for path in text_files()
-        if spelled.search(path.read_text())
+        # Most texts do not hold it at all, which is found out without a pattern.
+        if PROJECT["version"] in (text := path.read_text()) and spelled.search(text)
     }
     assert found == set()
 
@@ -216,7 +217,9 @@ def test_every_generated_test_lies_in_a_file_that_its_part_collects(request):
     collected, importing = set(), set()
     for path in (ROOT / "tests").rglob("*.py"):
         text = path.read_text()
-        imported = imports_of_hypothesis(ast.parse(text))
+        # A module that never says the name does not import it.
+        tree = ast.parse(text if "hypothesis" in text else "")
+        imported = imports_of_hypothesis(tree)
         if not path.match(files):
             makers = imported & {"hypothesis", "given", "stateful"}
             assert not makers or path.name == "conftest.py", (path, makers)

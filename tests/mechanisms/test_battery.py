@@ -118,10 +118,10 @@ def test_a_release_promises_and_publishes_what_was_asked(name, domain, family):
     assert not release.private
     assert "experiment" in str(release.guarantee)
     assert mechanism.policy.neighbours in str(release.guarantee)
-    again = mechanism.release(data, rng=1)
-    assert again.to_bytes() == release.to_bytes()
-    loaded = type(release).from_bytes(release.to_bytes())
-    assert loaded.to_bytes() == release.to_bytes()
+    stored = release.to_bytes()
+    assert mechanism.release(data, rng=1).to_bytes() == stored
+    loaded = type(release).from_bytes(stored)
+    assert loaded.to_bytes() == stored
     assert loaded.mechanism == name
     if name == "kmeans":
         return
@@ -141,10 +141,14 @@ def test_a_release_promises_and_publishes_what_was_asked(name, domain, family):
 def test_public_totals_stay_exact(name, domain, family):
     mechanism, data = example(name, DOMAINS[domain], family, "0.1")
     components = mechanism.policy.components()
+    whole = not components.private.any()
+    parts = components.labels is not None and name in EXACT_PARTS
+    if not whole and not parts:
+        return
     estimate = mechanism.release(data, rng=3).estimate
-    if not components.private.any():
+    if whole:
         assert estimate.sum() == pytest.approx(data.counts.sum())
-    if components.labels is None or name not in EXACT_PARTS:
+    if not parts:
         return
     sums = np.bincount(components.labels, estimate.reshape(-1))
     truth = np.bincount(components.labels, data.counts.reshape(-1))
@@ -198,12 +202,11 @@ def test_one_cell_works(name, family):
         assert release.intervals(mechanism.workload, of="noise").shape[1] == 2
 
 
-@pytest.mark.parametrize("name", LINEAR)
-@pytest.mark.parametrize("family", EXPERIMENTS)
-@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize(
+    ("name", "domain", "family"),
+    [one for one in CASES if one[0] in LINEAR and one[2] in EXPERIMENTS],
+)
 def test_the_noise_vanishes_for_a_large_epsilon(name, domain, family):
-    if domain == "grid" and name in ONE_ATTRIBUTE:
-        domain = "line"
     mechanism, data = example(name, DOMAINS[domain], family, 10**7)
     release = mechanism.release(data, rng=1)
     exact = noiseless(release, data.counts).reshape(release.estimate.shape)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from blowfish_fast.apps.explorer import Database
+from tests.apps.duckdb_tables import insert_rows
 
 from .people import columns
 
@@ -57,11 +58,11 @@ def duckdb_engine(folder):
         "CREATE TABLE people (age DOUBLE, pay DOUBLE, sex TEXT, rooms INTEGER NOT NULL,"
         " day TIMESTAMP)"
     )
-    connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows())
+    insert_rows(connection, "people", rows())
     connection.execute(
         "CREATE TABLE visits (patient BIGINT, name TEXT, visit INTEGER, age INTEGER)"
     )
-    connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", visits())
+    insert_rows(connection, "visits", visits())
     connection.close()
     engine = Database.connect(path)
     yield engine

@@ -16,6 +16,7 @@ from blowfish_fast.errors import (
     PlugInError,
     QuestionError,
 )
+from tests.apps.duckdb_tables import insert_rows
 
 pytest.importorskip("ibis", reason="pip install 'blowfish_fast[sql]'")
 
@@ -44,9 +45,7 @@ def engine(tmp_path_factory):
     connection.execute("CREATE TABLE people (age DOUBLE NOT NULL, sex TEXT)")
     ages = rng.integers(0, 80, 500).tolist()
     sexes = rng.choice(["f", "m"], 500).tolist()
-    connection.executemany(
-        "INSERT INTO people VALUES (?, ?)", list(zip(ages, sexes, strict=True))
-    )
+    insert_rows(connection, "people", list(zip(ages, sexes, strict=True)))
     connection.close()
     return Database.connect(path)
 

@@ -26,6 +26,7 @@ from hypothesis.stateful import (
 
 from blowfish_fast.apps.explorer import Database, Explorer
 from blowfish_fast.errors import BudgetError, EngineError, LedgerError
+from tests.apps.duckdb_tables import insert_rows
 
 pytestmark = pytest.mark.long
 
@@ -67,7 +68,7 @@ def database(tmp_path_factory):
     connection = duckdb.connect(str(path))
     connection.execute("CREATE TABLE people (age DOUBLE, sex TEXT)")
     rows = [(at * 3 % 9 or None, "fm"[at % 2]) for at in range(50)]
-    connection.executemany("INSERT INTO people VALUES (?, ?)", rows)
+    insert_rows(connection, "people", rows)
     connection.close()
     return path
 

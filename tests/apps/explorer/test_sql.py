@@ -11,6 +11,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.data import sql, sql_cells
 from blowfish_fast.errors import CountsError, DomainError, EngineError, InputError
+from tests.apps.duckdb_tables import insert_rows
 
 from .engines_at_hand import POSTGRES
 from .people import SIZE, columns
@@ -167,7 +168,7 @@ def test_cells_of_one_width_agree_with_numpy_next_to_every_edge(duck):
     )
     duck.con.execute("CREATE TABLE points (x DOUBLE)")
     rows = values.reshape(-1, 1).tolist()
-    duck.con.executemany("INSERT INTO points VALUES (?)", rows)
+    insert_rows(duck.con, "points", rows)
     expected = bf.Histogram.from_records(awkward, values, outside="clamp")
     found = bf.Histogram.from_ibis(awkward, duck.table("points"), outside="clamp")
     assert (found.counts == expected.counts).all()

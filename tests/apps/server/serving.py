@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from contextlib import contextmanager
@@ -13,9 +14,12 @@ import httpx
 from blowfish_fast.apps.server.keys import CURATOR, RateLimit
 from blowfish_fast.apps.server.web_app import make_app
 from blowfish_fast.apps.server.workspace import Workspace
+from tests.apps.duckdb_tables import insert_rows
 
 PATIENCE = 300
 """Seconds: a first question may have to wait until kernels are compiled."""
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Servers here speak plain HTTP; without it every client reads all authorities."""
 PEOPLE = 400
 SECRET_VALUE = "Mallory'); DROP TABLE people; --"
 """A value of the data that must not show up in any error or log."""
@@ -57,10 +61,15 @@ def make_database(path: Path) -> None:
         )
         for at in range(PEOPLE)
     ]
-    connection.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+    insert_rows(connection, "people", rows)
     # Other people: a table of its own, so that it may have a budget of its own.
     connection.execute("CREATE TABLE others AS SELECT * FROM people")
     connection.close()
+
+
+def http_client(url: str, **given) -> httpx.Client:
+    """Return a client of a server here."""
+    return httpx.Client(base_url=url, timeout=PATIENCE, verify=NO_CERTIFICATES, **given)
 
 
 @dataclass
@@ -76,12 +85,12 @@ class Served:
         headers = {}
         if name is not None:
             headers["Authorization"] = f"Bearer {self.secrets[name]}"
-        return httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE)
+        return http_client(self.url, headers=headers)
 
     @contextmanager
     def logged_in(self, name: str):
         """Lend a client with a session's cookie, and the session's second token."""
-        with httpx.Client(base_url=self.url, timeout=PATIENCE) as client:
+        with http_client(self.url) as client:
             found = client.post("/api/session", json={"secret": self.secrets[name]})
             assert found.status_code == 200, found.text
             yield client, {"X-CSRF-Token": found.json()["csrf"]}

@@ -8,14 +8,13 @@ import socket
 import stat
 from urllib.parse import quote
 
-import httpx
 import pytest
 
 from blowfish_fast.apps.server.http_guard import HEADERS, MOST_BYTES
 from blowfish_fast.apps.server.keys import CURATOR, Caller, Keys, Logins, RateLimit
 from blowfish_fast.errors import InputError
 
-from .serving import AGES, serving
+from .serving import AGES, http_client, serving
 
 CURATORS_ROUTES = [
     ("POST", "/api/curator/preview", {"question": AGES, "epsilon": 1}),
@@ -128,7 +127,7 @@ def test_a_wrong_secret_opens_no_session(served):
 
 def test_a_forged_cookie_is_refused(served):
     cookies = {"blowfish_session": "forged"}
-    with httpx.Client(base_url=served.url, cookies=cookies) as client:
+    with http_client(served.url, cookies=cookies) as client:
         assert client.get("/api/tables").status_code == 401
         assert client.get("/curator").headers["location"] == "/"
 

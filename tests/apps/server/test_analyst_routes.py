@@ -20,7 +20,15 @@ from blowfish_fast.apps.server.keys import CURATOR
 from blowfish_fast.apps.server.price_workers import PriceWorkers, answer_task
 from blowfish_fast.errors import PolicyError
 
-from .serving import AGES, SECRET_VALUE, TOTALS, make_workspace, running, serving
+from .serving import (
+    AGES,
+    SECRET_VALUE,
+    TOTALS,
+    http_client,
+    make_workspace,
+    running,
+    serving,
+)
 
 QUOTES = ["x'; DROP TABLE people; --", 'age" OR 1=1', "age`", "a\x00b", "\\", "%s{0}"]
 
@@ -336,10 +344,8 @@ def test_a_restart_keeps_everything_but_sessions(tmp_path):
     workspace = make_workspace(tmp_path)
     try:
         with running(make_app(workspace)) as url:
-            import httpx
-
             headers = {"Authorization": f"Bearer {secrets['ann']}"}
-            with httpx.Client(base_url=url, headers=headers, timeout=300) as ann:
+            with http_client(url, headers=headers) as ann:
                 again = ann.post("/api/ask", json=asking(AGES)).json()
                 assert again["replayed"]
                 assert again["values"] == answer["values"]

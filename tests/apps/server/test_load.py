@@ -7,14 +7,13 @@ import time
 from collections import Counter
 from fractions import Fraction
 
-import httpx
 import pytest
 
 from blowfish_fast.apps.server.keys import RateLimit
 from blowfish_fast.apps.server.web_app import make_app
 from blowfish_fast.apps.server.workspace import Workspace
 
-from .serving import AGES, TABLE, running
+from .serving import AGES, TABLE, http_client, running
 
 pytestmark = pytest.mark.engines
 
@@ -41,7 +40,7 @@ def postgres(tmp_path):
 def ask_on(url, secret, stop, statuses):
     """Ask new questions until told to stop, each under a name of its own."""
     headers = {"Authorization": f"Bearer {secret}"}
-    with httpx.Client(base_url=url, headers=headers, timeout=300) as client:
+    with http_client(url, headers=headers) as client:
         while not stop.is_set():
             body = {"question": ASKED, "request": f"{sum(statuses.values())}"}
             statuses[client.post("/api/ask", json=body).status_code] += 1
