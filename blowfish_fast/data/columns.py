@@ -380,7 +380,11 @@ def arrow_texts(column: Column) -> Any:
     nested = pyarrow.types.is_nested(arrow.type)
     if "string_view" in str(arrow.type) and not nested:
         # Arrow looks nothing up among texts that are laid out so.
-        arrow = arrow.cast("large_string")
+        try:
+            arrow = arrow.cast("large_string")
+        except pyarrow.ArrowNotImplementedError:
+            # Arrow 16 knows the layout and does not change it.
+            arrow = arrow_strings(arrow.to_pylist())
     return arrow if "string" in str(arrow.type) and not nested else None
 
 
