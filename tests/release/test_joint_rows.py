@@ -90,7 +90,9 @@ def test_certified_groups_hold_what_is_true_of_the_records(name):
     assert ((low <= answers.values_array) & (answers.values_array <= high)).all()
     assert (answers.interval_kind(), found.kind) == ("truth", "quantile")
     assert {"low", "high"} <= set(answers.to_table().columns)
-    assert answers.interval_sentence("truth") == str(found)
+    # What is certified, and then what values beyond the cells count as.
+    clamped = f" {answers.clamped}" if answers.clamped else ""
+    assert answers.interval_sentence("truth") == f"{found}{clamped}"
     assert str(found).startswith("All of these 2 ")
 
 
